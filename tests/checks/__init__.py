@@ -1,0 +1,1 @@
+"""The project's own checks: each must be able to fail."""
