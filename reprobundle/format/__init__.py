@@ -1,0 +1,1 @@
+"""The bundle format: container, documents, digests, names and limits (spec.md)."""

@@ -1,0 +1,241 @@
+"""Findings and the report that `verify` gives: data only, no judgement.
+
+A finding is the result of one numbered check of spec.md. The verdict is computed from
+the findings (reprobundle.verify.verdict); a check that was not made is a finding
+`not-checked`, never a missing one.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, Literal
+
+import msgspec
+
+from reprobundle.format.record import Count, Number
+
+REPORT_SCHEMA: Final = "reprobundle/report/1"
+
+CheckOutcome = Literal["pass", "warn", "fail", "not-checked", "not-applicable"]
+
+
+class Verdict(Enum):
+    """The words a report may end with, and nothing else (spec.md, verdict table)."""
+
+    BIT_IDENTICAL = "REPRODUCED, bit-identical"
+    WITHIN_TOLERANCE = "REPRODUCED, within tolerance"
+    WITH_WARNINGS = "REPRODUCED WITH WARNINGS"
+    NOT_REPRODUCED = "NOT REPRODUCED"
+    DIFFERENT_FAILURE = "DIFFERENT FAILURE"
+    PARTIAL = "PARTIAL"
+    INCOMPLETE = "INCOMPLETE"
+    NOT_DECIDABLE_HERE = "NOT DECIDABLE HERE"
+    NOT_RUN_HERE = "NOT RUN HERE"
+    NOT_YET_REPLAYED = "INTACT, NOT YET REPLAYED"
+    INTACT = "INTACT"
+    TAMPERED = "TAMPERED"
+    UNREADABLE = "UNREADABLE"
+
+
+EXIT_STATUS: dict[Verdict, int] = {
+    Verdict.BIT_IDENTICAL: 0,
+    Verdict.WITHIN_TOLERANCE: 0,
+    Verdict.INTACT: 0,
+    Verdict.NOT_REPRODUCED: 10,
+    Verdict.DIFFERENT_FAILURE: 10,
+    Verdict.PARTIAL: 11,
+    Verdict.INCOMPLETE: 11,
+    Verdict.NOT_DECIDABLE_HERE: 11,
+    Verdict.NOT_RUN_HERE: 11,
+    Verdict.NOT_YET_REPLAYED: 11,
+    Verdict.WITH_WARNINGS: 12,
+    Verdict.TAMPERED: 21,
+    Verdict.UNREADABLE: 21,
+}
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one check found.
+
+    Attributes:
+        check: Number of the check in spec.md, such as ``V4``.
+        id: Stable name, such as ``member-digest``; ``--allow`` takes it.
+        outcome: pass, warn, fail, not-checked or not-applicable.
+        where: Member, output or field concerned; empty for the whole bundle.
+        expected, got: Both sides in one line each, where that makes sense.
+        reason: Why, one sentence; required unless the outcome is pass.
+        advice: What to do next, one phrase.
+        allowed: Whether the caller allowed this warning by name.
+    """
+
+    check: str
+    id: str
+    outcome: CheckOutcome
+    where: str = ""
+    expected: str = ""
+    got: str = ""
+    reason: str = ""
+    advice: str = ""
+    allowed: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a finding other than pass that does not say why."""
+        if self.outcome != "pass" and not self.reason:
+            message = f"finding {self.id} ({self.outcome}) states no reason"
+            raise ValueError(message)
+
+
+class ArrayComparison(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """How one array, column or number of a replay stands to the reference.
+
+    Attributes:
+        name: Array name, column or JSON path; empty for a single array.
+        dtype: dtype of the reference; ``number``, ``text`` or ``bool`` for cells.
+        elements: Number of compared elements.
+        equal: Whether all are bit for bit equal.
+        outside: Number of elements outside the tolerance.
+        rtol, atol, floor, share: The rule that was applied; None for exact kinds.
+        max_abs, p99_abs, p50_abs: Absolute error over the finite pairs.
+        max_rel, p99_rel, p50_rel: Relative error over the finite pairs, b ≠ 0.
+        relative_l2: ‖a-b‖ / ‖b‖; None when ‖b‖ is 0.
+        cosine: Cosine between both; None when one norm is 0.
+        worst_index: Index of the worst element.
+        expected, got: Reference and replay value there.
+        nan, infinite: Places where both sides hold NaN, or the same infinity.
+        scale: Root mean square of the finite reference elements.
+        zero: Whether there are elements and every reference element is zero.
+        sampled: Number of elements the quantiles rest on, all of them up to 2^20.
+        problem: Why it is outside (shape, dtype, NaN places …); empty if within.
+    """
+
+    name: str
+    dtype: str
+    elements: Count
+    equal: bool
+    outside: Count
+    rtol: float | None = None
+    atol: float | None = None
+    floor: float | None = None
+    share: float | None = None
+    max_abs: Number | None = None
+    p99_abs: Number | None = None
+    p50_abs: Number | None = None
+    max_rel: Number | None = None
+    p99_rel: Number | None = None
+    p50_rel: Number | None = None
+    relative_l2: Number | None = None
+    cosine: Number | None = None
+    worst_index: tuple[int, ...] | None = None
+    expected: str = ""
+    got: str = ""
+    nan: Count = 0
+    infinite: Count = 0
+    scale: Number | None = None
+    zero: bool = False
+    sampled: Count = 0
+    problem: str = ""
+
+
+OutputResult = Literal[
+    "bit-identical",
+    "within-tolerance",
+    "outside-tolerance",
+    "missing",
+    "unexpected",
+    "not-compared",
+]
+
+
+class OutputComparison(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """How one output of a replay stands to the reference.
+
+    Attributes:
+        name: Output name.
+        kind, format: As in the record.
+        result: One of the six results.
+        reason: Why, for every result but the first two.
+        ignored: Keys or columns left out by rule.
+        excluded: Whether the policy or the claim leaves the whole output out; then
+            `result` is ``not-compared`` on purpose and takes nothing from the verdict.
+        parts: Its arrays, columns or cells; only those that differ for documents
+            with more than 100 parts.
+    """
+
+    name: str
+    kind: str
+    format: str
+    result: OutputResult
+    reason: str = ""
+    ignored: tuple[str, ...] = ()
+    excluded: bool = False
+    parts: tuple[ArrayComparison, ...] = ()
+
+
+class EnvironmentDifference(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """One environment fact in which replay and reference differ.
+
+    Attributes:
+        name: Dotted fact name.
+        reference, replay: Both values as text.
+        grade: ``numeric`` when it is known to change numbers, ``other`` otherwise.
+    """
+
+    name: str
+    reference: str
+    replay: str
+    grade: Literal["numeric", "other"]
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The verdict on one replay record.
+
+    Attributes:
+        replay: Record id.
+        verdict: One of the words of `Verdict`.
+        exit_status: The status that belongs to it.
+        reasons: Why, most important first; empty only for a plain REPRODUCED.
+        device: Device type it ran on.
+        outputs: Comparison of each output.
+        environment: Differences to the reference.
+        findings: All findings about this replay.
+    """
+
+    replay: str
+    verdict: str
+    exit_status: int
+    reasons: tuple[str, ...]
+    device: str
+    outputs: tuple[OutputComparison, ...]
+    environment: tuple[EnvironmentDifference, ...]
+    findings: tuple[Finding, ...]
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything `verify` says about one bundle.
+
+    Attributes:
+        bundle: Bundle id; empty when the bundle could not be read.
+        file: Name of the file, without its folder.
+        format_version: Version the bundle states.
+        verdict, exit_status, reasons: The one answer.
+        not_checked: Names of the checks that were not made.
+        findings: Findings about the bundle itself.
+        judgements: One for each judged replay, newest last.
+    """
+
+    schema: Literal["reprobundle/report/1"] = REPORT_SCHEMA
+    bundle: str
+    file: str
+    format_version: str = ""
+    verdict: str
+    exit_status: int
+    reasons: tuple[str, ...]
+    not_checked: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    judgements: tuple[Judgement, ...] = ()

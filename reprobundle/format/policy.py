@@ -1,0 +1,148 @@
+"""The policy: what counts as the same result, frozen in the bundle before any replay.
+
+``policy.json`` is sealed, so its digest is part of the bundle id: loosening a
+tolerance afterwards gives another bundle (spec.md, "Policy").
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+POLICY_SCHEMA: Final = "reprobundle/policy/1"
+
+Bound = Annotated[float, msgspec.Meta(ge=0)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+class Tolerance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One float rule: |a - b| <= atol + rtol * max(|b|, floor * scale(b)).
+
+    ``b`` is the reference, ``a`` the replay; scale(b) is the root mean square of the
+    finite reference elements.
+
+    Attributes:
+        rtol, atol, floor: As in the rule, all without unit or in the unit of ``b``.
+        share: Largest share of elements that may lie outside the rule.
+    """
+
+    rtol: Bound
+    atol: Bound
+    floor: Bound = 0.0
+    share: Share = 0.0
+
+
+class DtypeTolerance(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """The tolerance of one dtype for one kind of device pair.
+
+    Attributes:
+        dtype: ``float16``, ``bfloat16``, ``float32``, ``float64``, ``complex64`` …;
+            ``number`` for decimal numbers in tables, documents and logs.
+        devices: ``same`` when reference and replay used the same device type,
+            ``different`` otherwise.
+        tolerance: The rule.
+        source: Where the figures come from.
+    """
+
+    dtype: str
+    devices: Literal["same", "different"]
+    tolerance: Tolerance
+    source: str
+
+
+class OutputRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the author states about the outputs whose names match.
+
+    Attributes:
+        match: Shell pattern over output names, such as ``out/*.npy``.
+        compare: False leaves the output out of the comparison; it is then reported
+            as not compared, with the reason.
+        tolerance: Replaces the dtype's tolerance.
+        ignore: Keys (JSON), columns (CSV) or array names left out.
+        reason: Why; required for every rule that is not the default.
+    """
+
+    match: str
+    compare: bool = True
+    tolerance: Tolerance | None = None
+    ignore: tuple[str, ...] = ()
+    reason: str
+
+    def __post_init__(self) -> None:
+        """Refuse a rule without a reason."""
+        if not self.reason.strip():
+            message = f"the rule for {self.match!r} states no reason"
+            raise ValueError(message)
+
+
+class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A number that the run prints: its name, and the pattern that finds it."""
+
+    name: str
+    pattern: str
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One claim of the work and how it is checked.
+
+    Attributes:
+        name: ``main``, ``smoke`` or any other; ``smoke`` is what ``--smoke`` runs.
+        statement: The claim in one sentence.
+        command: Its own command; empty when the main command serves it.
+        outputs: Shell patterns of the outputs that belong to it; empty for all.
+        minutes: The author's estimate for running it, or None.
+    """
+
+    name: str
+    statement: str = ""
+    command: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    minutes: float | None = None
+
+
+class Intent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the author says the result is for.
+
+    Attributes:
+        purpose: Research purpose, one sentence.
+        scenario: The bounded acceptance scenario, one sentence.
+        accepting_platforms: Platforms whose result counts: ``linux-cpu``,
+            ``linux-cuda``, ``macos-mps`` …; empty means any.
+        fallback: Whether CPU fallback of an accelerator is part of the plan.
+    """
+
+    purpose: str = ""
+    scenario: str = ""
+    accepting_platforms: tuple[str, ...] = ()
+    fallback: Literal["forbidden", "allowed"] = "forbidden"
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything the comparison needs to know, in one document.
+
+    Attributes:
+        profile: ``scientific`` compares values; ``compat`` only that the right
+            outputs with the right shapes and dtypes came out.
+        author, reason: Who set a policy that is not the default, and why.
+        tolerances: One rule for each dtype and kind of device pair.
+        ignore_keys: Names of JSON keys and CSV columns that never count as results
+            (times, hosts, paths).
+        outputs: Rules by output, first match wins.
+        metrics: Numbers read from stdout.
+        claims: Claims; empty stands for one claim ``main`` over all outputs.
+        intent: Purpose, scenario, platforms.
+    """
+
+    schema: Literal["reprobundle/policy/1"] = POLICY_SCHEMA
+    profile: Literal["scientific", "compat"] = "scientific"
+    author: str = ""
+    reason: str = ""
+    tolerances: tuple[DtypeTolerance, ...] = ()
+    ignore_keys: tuple[str, ...] = ()
+    outputs: tuple[OutputRule, ...] = ()
+    metrics: tuple[Metric, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    intent: Intent = Intent()

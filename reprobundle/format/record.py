@@ -1,0 +1,430 @@
+"""The run record: what one run of a command was, in one JSON document.
+
+The reference and every replay share this one type (spec.md, "Run record"). A record
+names its content members (outputs, logs, the memory series) and their digests; where
+it lies decides what the names are relative to: ``runs/<n>/`` inside the seal,
+``replays/<record id>/`` outside it.
+
+Numbers that may be NaN or infinite are stored as the strings ``nan``, ``inf`` and
+``-inf``: JSON has no form for them. Times are integer nanoseconds of a monotonic
+clock, sizes are bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+RECORD_SCHEMA: Final = "reprobundle/record/1"
+
+Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$", max_length=64)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Number = float | Literal["nan", "inf", "-inf"]
+Scalar = bool | int | float | str
+FactValue = bool | int | float | str | tuple[str, ...] | None
+
+
+def number(value: float) -> Number:
+    """Return `value` in the form a record stores it."""
+    if math.isnan(value):
+        return "nan"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return float(value)
+
+
+def as_float(value: Number) -> float:
+    """Return the float that `value` stands for."""
+    return float(value)
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One fact about the environment, or the reason why it is unknown.
+
+    Attributes:
+        value: What was read; None exactly when it is unknown.
+        unknown: Why it could not be read; empty when it is known.
+        source: How it was read, such as ``platform.release()``.
+    """
+
+    value: FactValue = None
+    unknown: str = ""
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a fact that is both known and unknown, or neither."""
+        if (self.value is None) != bool(self.unknown):
+            message = "a fact has either a value or the reason why it is unknown"
+            raise ValueError(message)
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What was run.
+
+    Attributes:
+        argv: Arguments as given; a leading interpreter is stored by its plain name
+            (``python``), and paths inside the project as ``{project}/…``.
+        working_directory: Where it ran, relative to the project (``.`` for its top).
+        seed: Seed set before the user's code started, or None.
+        environment: Environment variables set for the run, by name.
+    """
+
+    argv: tuple[str, ...]
+    working_directory: str = "."
+    seed: int | None = None
+    environment: dict[str, str] = {}
+
+
+class Process(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One process of the run.
+
+    Attributes:
+        pid: Process id on that machine.
+        parent_pid: Id of the process that started it; 0 when unknown.
+        kind: ``main`` (the first Python entered), ``python`` (another Python),
+            ``fork`` (a fork of an entered Python), ``helper`` (a known service
+            process such as multiprocessing's resource tracker).
+        argv: Its arguments, as far as they are known.
+        entered: Whether the recorder ran inside it.
+        ended: Whether it reported its own end; a killed process does not.
+        exit_status: What it reported as its exit status, if it did.
+    """
+
+    pid: int
+    parent_pid: int = 0
+    kind: Literal["main", "python", "fork", "helper"] = "python"
+    argv: tuple[str, ...] = ()
+    entered: bool = True
+    ended: bool = False
+    exit_status: int | None = None
+
+
+class SeedCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One call that set a seed: which function, which value, where in the code."""
+
+    function: str
+    value: str
+    where: str
+    pid: int
+
+
+class Randomness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Seeds, generator states and short draws that tell two machines apart.
+
+    Attributes:
+        seed: Seed that ``--seed`` set before the user's code, or None.
+        calls: Every seed call seen, in order.
+        python_hash_seed: ``PYTHONHASHSEED`` of the run.
+        initial: Fingerprint (BLAKE2b, 16 hexadecimal digits) of each generator's
+            state before the user's code, by generator name.
+        final: The same at the end of the main process; empty if it did not end.
+        draws: Fingerprint of short draws from fresh generators with a fixed seed, by
+            generator: equal draws mean equal generators and equal CPU code paths.
+    """
+
+    seed: int | None = None
+    calls: tuple[SeedCall, ...] = ()
+    python_hash_seed: str = ""
+    initial: dict[str, str] = {}
+    final: dict[str, str] = {}
+    draws: dict[str, str] = {}
+
+
+class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Time spent in one phase of the main process.
+
+    Attributes:
+        name: ``import``, ``data``, ``forward``, ``backward``, ``optimizer``,
+            ``checkpoint``, or a name the script gave.
+        count: How often it was entered.
+        total_ns: Sum over all entries.
+        median_ns: Median over the kept durations (at most 10,000 of them).
+        longest_ns: The longest single entry.
+        synchronized: How the device was synchronised before each clock reading:
+            ``cpu`` (nothing to wait for), ``cuda``, ``mps``, or ``none``: then the
+            figures are no durations of device work and are never shown as such.
+        synchronizations: Number of synchronisations made.
+    """
+
+    name: str
+    count: Count
+    total_ns: Count
+    median_ns: Count
+    longest_ns: Count
+    synchronized: Literal["cpu", "cuda", "mps", "none"]
+    synchronizations: Count = 0
+
+
+class Memory(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The memory log of the run.
+
+    Attributes:
+        series: Name of the member with all samples, relative to the record; empty
+            when there is no series.
+        samples: Number of samples in it.
+        peak_rss_bytes: Largest resident size of the main process, with its source.
+        peak_device_bytes: Largest allocation seen by a device allocator.
+    """
+
+    series: str = ""
+    samples: Count = 0
+    peak_rss_bytes: Fact
+    peak_device_bytes: Fact
+
+
+class MemorySample(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """One sample of the series: nanoseconds since start, a label, bytes by counter."""
+
+    t_ns: int
+    point: str
+    pid: int
+    bytes: dict[str, int]
+
+
+class MemorySeries(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """The member that ``Memory.series`` names."""
+
+    samples: tuple[MemorySample, ...]
+
+
+class Devices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where tensors were seen, and what is known about CPU fallback.
+
+    Attributes:
+        requested: The device asked for: ``cpu``, ``cuda``, ``mps`` or ``as-is``.
+        observed: Device types on which module inputs, parameters or recorded values
+            were seen.
+        fallback: ``none-possible`` (no accelerator was used), ``none-seen``, ``seen``
+            or ``not-checked``.
+        reason: How that was established, or why it was not checked.
+        standin: Whether a stand-in device took the accelerator's place.
+    """
+
+    requested: str = "as-is"
+    observed: tuple[str, ...] = ()
+    fallback: Literal["none-possible", "none-seen", "seen", "not-checked"] = (
+        "not-checked"
+    )
+    reason: str = ""
+    standin: bool = False
+
+
+class FileRead(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One file the run read.
+
+    Attributes:
+        path: ``project:<path>``, ``external:<n>/<name>`` or ``missing:<path>``.
+        member: Where its content lies in the bundle; empty if it is not included.
+        origin: For external files, the path it was read from, home folder as ``~``.
+        size_bytes: Its size when the run started.
+        blake3: Its digest then; empty when it could not be read.
+        how: ``observed`` (an open was seen), ``declared`` (given with ``--input``).
+    """
+
+    path: str
+    member: str = ""
+    origin: str = ""
+    size_bytes: Count
+    blake3: str
+    how: Literal["observed", "declared"] = "observed"
+
+
+class ArraySummary(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """What is known about one array without its content.
+
+    Attributes:
+        name: Key inside the file; empty when the file is the array.
+        dtype: As numpy names it, or ``bfloat16``, ``float8_e4m3fn`` and so on.
+        shape: Extent of each axis.
+        nan, positive_infinity, negative_infinity, negative_zero: Counts.
+        minimum, maximum, mean, l2: Over the finite elements, in float64; None when
+            there is none, or when the dtype has no order.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    nan: Count = 0
+    positive_infinity: Count = 0
+    negative_infinity: Count = 0
+    negative_zero: Count = 0
+    minimum: Number | None = None
+    maximum: Number | None = None
+    mean: Number | None = None
+    l2: Number | None = None
+
+
+OutputKind = Literal["arrays", "table", "document", "text", "log", "bytes"]
+
+
+class Output(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One thing the run produced that a replay is compared by.
+
+    Attributes:
+        name: Path below the project, or ``record:<name>`` for a recorded value.
+        kind: How it is compared (spec.md, "Comparison").
+        format: ``npy``, ``npz``, ``safetensors``, ``checkpoint``, ``csv``, ``json``,
+            ``jsonl``, ``text``, ``bytes``.
+        size_bytes: Size of its content.
+        blake3: Digest of its content.
+        stored: ``here`` (a member beside the record), ``sealed`` (equal to the sealed
+            member of the same digest), ``none`` (only the summary is kept).
+        member: Member name relative to the record when stored here, full sealed path
+            when sealed, empty otherwise.
+        arrays_member: For checkpoints: the member with their tensors as safetensors,
+            relative to the record.
+        arrays: Summaries of its arrays.
+        rows: Rows of a table, lines of a text; None for other kinds.
+        replaced_input: Whether the run read a file of this name before writing it.
+    """
+
+    name: str
+    kind: OutputKind
+    format: str
+    size_bytes: Count
+    blake3: Digest
+    stored: Literal["here", "sealed", "none"]
+    member: str = ""
+    arrays_member: str = ""
+    arrays: tuple[ArraySummary, ...] = ()
+    rows: int | None = None
+    replaced_input: bool = False
+
+
+class ErrorReport(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """The error that ended the run.
+
+    Attributes:
+        type: Qualified class name, such as ``RuntimeError``.
+        message: As raised.
+        masked: The message with addresses, process ids, sizes in memory and paths
+            replaced by ``#``; two runs of one failure agree in it.
+        where: ``path:line`` of the innermost frame inside the project.
+        traceback: Whole text.
+        steps: Optimizer steps made before it.
+    """
+
+    type: str
+    message: str
+    masked: str
+    where: str
+    traceback: str
+    steps: Count = 0
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the run ended.
+
+    Attributes:
+        exit_status: Of the command; negative for the signal that ended it.
+        completed: False when the run was interrupted or never finished.
+        expected_failure: Whether failing was the result to record.
+        error: What the failing Python process reported.
+        stop: Reason why a replay stopped before or during the run: ``operator``,
+            ``memory``, ``cuda_required``, ``dtype``, ``platform``, ``data``,
+            ``interrupted``; empty otherwise.
+        stop_detail: One line about it.
+    """
+
+    exit_status: int
+    completed: bool = True
+    expected_failure: bool = False
+    error: ErrorReport | None = None
+    stop: Literal[
+        "",
+        "operator",
+        "memory",
+        "cuda_required",
+        "dtype",
+        "platform",
+        "data",
+        "interrupted",
+    ] = ""
+    stop_detail: str = ""
+
+
+class Remark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Something the run showed that a reader must know.
+
+    Attributes:
+        id: Stable name, such as ``python-not-entered`` or ``read-outside-project``.
+        severity: ``gap`` (a fact is missing), ``warning`` (may change the result),
+            ``failure`` (the run cannot be trusted as it is).
+        where: File, process or member concerned.
+        text: One sentence.
+    """
+
+    id: str
+    severity: Literal["gap", "warning", "failure"]
+    where: str = ""
+    text: str
+
+
+class ContentMember(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """A member that belongs to a record, by its name relative to the record."""
+
+    name: str
+    size_bytes: Count
+    blake3: Digest
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One run.
+
+    Attributes:
+        schema: Always ``reprobundle/record/1``.
+        bundle: Id of the bundle a replay ran; empty inside the seal.
+        role: ``reference``, ``repeat``, ``claim`` (a claim's own command) or
+            ``replay``.
+        pass_name: ``measured``, ``repeat`` or ``evidence``.
+        claim: Name of the claim the command serves; ``main`` for the main command.
+        runs: For a replay, the number of the sealed run it is compared with; else 0.
+        occasion: Shared by all records that one call of ``replay`` made (its passes
+            and claims), 16 hexadecimal digits; empty inside the seal. They are judged
+            together.
+        tool: Name and version of the writer.
+        started: RFC 3339, UTC.
+        elapsed_ns: Wall time of the whole command, process start to end.
+        platform: ``linux``, ``darwin``; the Linux reference is found by it.
+        environment: Facts by dotted name.
+        files_digest: BLAKE3 over the sorted ``digest  path`` lines of the project
+            files the run started from: two runs of one bundle agree in it.
+    """
+
+    schema: Literal["reprobundle/record/1"] = RECORD_SCHEMA
+    bundle: str = ""
+    role: Literal["reference", "repeat", "claim", "replay"]
+    pass_name: Literal["measured", "repeat", "evidence"]
+    claim: str = "main"
+    runs: Count = 0
+    occasion: str = ""
+    tool: str
+    started: str
+    elapsed_ns: Count
+    platform: str
+    command: Command
+    environment: dict[str, Fact]
+    randomness: Randomness
+    processes: tuple[Process, ...]
+    phases: tuple[Phase, ...]
+    memory: Memory
+    devices: Devices
+    files_digest: Digest
+    reads: tuple[FileRead, ...]
+    sources: tuple[str, ...]
+    outputs: tuple[Output, ...]
+    outcome: Outcome
+    remarks: tuple[Remark, ...]
+    members: tuple[ContentMember, ...]
