@@ -1,0 +1,143 @@
+"""Which files a run read and wrote, told from the opens its processes reported."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from reprobundle.run.events import EventFile, Open
+from reprobundle.run.facts import events_of
+
+# What belongs to the operating system: read by every program, never an input.
+SYSTEM_FOLDERS = tuple(
+    Path(name)
+    for name in (
+        "/usr",
+        "/lib",
+        "/lib64",
+        "/bin",
+        "/sbin",
+        "/etc",
+        "/proc",
+        "/sys",
+        "/dev",
+        "/run",
+        "/var",
+        "/System",
+        "/Library",
+        "/private/var",
+        "/private/etc",
+        "/nix",
+    )
+)
+# Settings and caches of tools below the home folder.
+HOME_TOOL_FOLDERS = (
+    ".cache",
+    ".config",
+    ".local",
+    ".pyenv",
+    ".conda",
+    ".matplotlib",
+    ".triton",
+)
+
+
+@dataclass
+class Accesses:
+    """Files of one run, by where they lie.
+
+    Attributes:
+        read: Names below the scratch folder that were read.
+        read_outside: Absolute paths read elsewhere: inputs the project does not hold.
+        read_original: Absolute paths read in the original project instead of its copy.
+        wrote_outside: Absolute paths written elsewhere.
+        wrote_original: Absolute paths written in the original project.
+    """
+
+    read: set[str] = field(default_factory=set)
+    read_outside: set[Path] = field(default_factory=set)
+    read_original: set[Path] = field(default_factory=set)
+    wrote_outside: set[Path] = field(default_factory=set)
+    wrote_original: set[Path] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Places:
+    """The folders that give a path its meaning.
+
+    Attributes:
+        scratch: The copy of the project in which the run happened, resolved.
+        original: The project itself, resolved; None at replay.
+        ignored: Folders of the run's own machinery: session, environments.
+    """
+
+    scratch: Path
+    original: Path | None
+    ignored: tuple[Path, ...]
+
+
+def accesses(files: tuple[EventFile, ...], places: Places) -> Accesses:
+    """Sort every open that was seen by where the file lies.
+
+    A file that the run itself wrote before reading it is no input; the caller tells
+    that apart by the files it staged.
+    """
+    result = Accesses()
+    wrote = {event.path for _, event in events_of(files, Open) if event.mode == "write"}
+    for _, event in events_of(files, Open):
+        path = Path(event.path)
+        real = _resolved(path)
+        if path.is_relative_to(places.scratch) or real.is_relative_to(places.scratch):
+            if event.mode == "read":
+                result.read.add(_scratch_name(path, real, places.scratch))
+        elif not _is_machinery(real, places):
+            _sort_outside(result, event, real, places, wrote=wrote)
+    return result
+
+
+def _scratch_name(path: Path, real: Path, scratch: Path) -> str:
+    inside = path if path.is_relative_to(scratch) else real
+    return inside.relative_to(scratch).as_posix()
+
+
+def _sort_outside(
+    result: Accesses, event: Open, real: Path, places: Places, *, wrote: set[str]
+) -> None:
+    original = places.original is not None and real.is_relative_to(places.original)
+    if event.mode == "write":
+        if not original and _is_temporary(real) and not real.exists():
+            return  # A temporary file that the run removed again.
+        (result.wrote_original if original else result.wrote_outside).add(real)
+    elif original:
+        result.read_original.add(real)
+    elif event.path not in wrote and real.is_file():
+        result.read_outside.add(real)
+
+
+def _is_temporary(path: Path) -> bool:
+    return path.is_relative_to(Path(tempfile.gettempdir()).resolve())
+
+
+def _resolved(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return path
+
+
+def _is_machinery(path: Path, places: Places) -> bool:
+    if any(path.is_relative_to(folder) for folder in places.ignored):
+        return True
+    if places.original is not None and path.is_relative_to(places.original):
+        return False
+    if any(path.is_relative_to(folder) for folder in SYSTEM_FOLDERS):
+        # The temporary folder lies below /var on macOS and is not the system's.
+        return not _is_temporary(path)
+    home = Path.home()
+    if any(path.is_relative_to(home / name) for name in HOME_TOOL_FOLDERS):
+        return True
+    return any(
+        path.is_relative_to(Path(prefix)) for prefix in {sys.prefix, sys.base_prefix}
+    )

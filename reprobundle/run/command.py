@@ -1,0 +1,168 @@
+"""Between a command as typed and the command as recorded.
+
+A recorded command must mean the same on another machine: an interpreter is stored by
+its plain name, and a path inside the project as ``{project}/…``. The environment of a
+run is the user's at pack time, and a small allow-list plus the recorded settings at
+replay.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from reprobundle.run.watch import is_python
+
+PROJECT = "{project}"
+DEVICE = "{device}"
+
+# Settings that change numbers and mean the same on every machine: a replay sets them
+# to what the reference had.
+NUMERIC_VARIABLES = (
+    "PYTHONHASHSEED",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "CUBLAS_WORKSPACE_CONFIG",
+    "ATEN_CPU_CAPABILITY",
+    "NVIDIA_TF32_OVERRIDE",
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+    "PYTORCH_ENABLE_MPS_FALLBACK",
+    "PYTORCH_MPS_FAST_MATH",
+    "PYTORCH_MPS_PREFER_METAL",
+    "PYTORCH_MPS_HIGH_WATERMARK_RATIO",
+    "PYTORCH_MPS_LOW_WATERMARK_RATIO",
+    "PYTORCH_CUDA_ALLOC_CONF",
+)
+
+# What a replayed command gets from the machine it runs on; nothing else, so that no
+# token or address of the second person reaches foreign code.
+REPLAY_VARIABLES = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "LD_LIBRARY_PATH",
+    "CUDA_HOME",
+    "CUDA_VISIBLE_DEVICES",
+    "NVIDIA_VISIBLE_DEVICES",
+    "SSL_CERT_FILE",
+    "VIRTUAL_ENV",
+)
+
+
+def recorded_argv(argv: tuple[str, ...], root: Path) -> tuple[str, ...]:
+    """Return `argv` in the form a record stores it.
+
+    Args:
+        argv: As typed.
+        root: Top of the project.
+    """
+    first = argv[0]
+    if is_python(first) and os.sep in first:
+        first = "python"
+    return (first, *(_portable(argument, root) for argument in argv[1:]))
+
+
+def _portable(argument: str, root: Path) -> str:
+    name, separator, value = argument.partition("=")
+    head, path = (name + separator, value) if separator else ("", argument)
+    if Path(path).is_absolute():
+        resolved = Path(path).resolve()
+        if resolved.is_relative_to(root):
+            return f"{head}{PROJECT}/{resolved.relative_to(root).as_posix()}"
+    return argument
+
+
+def runnable_argv(
+    argv: tuple[str, ...], scratch: Path, python: Path, *, device: str = "as-is"
+) -> tuple[str, ...]:
+    """Return a recorded `argv` as it is run in `scratch` with `python`.
+
+    Args:
+        argv: As recorded.
+        scratch: Stands for ``{project}``.
+        python: Takes the place of a leading interpreter name.
+        device: Stands for ``{device}``, unless it is ``as-is``.
+    """
+    first = str(python) if is_python(argv[0]) else argv[0]
+    texts = [part.replace(PROJECT, str(scratch)) for part in argv[1:]]
+    if device != "as-is":
+        texts = [text.replace(DEVICE, device) for text in texts]
+    return (first, *texts)
+
+
+def recorded_environment(
+    variables: Mapping[str, str], *, seed: int | None, import_paths: list[str]
+) -> dict[str, str]:
+    """Return the variables that belong to the command on every machine.
+
+    Args:
+        variables: The environment of the pack call.
+        seed: The given seed; it also fixes string hashing.
+        import_paths: Project folders to import from, as ``{project}/…``.
+    """
+    kept = {name: variables[name] for name in NUMERIC_VARIABLES if name in variables}
+    if seed is not None:
+        kept["PYTHONHASHSEED"] = str(seed % 2**32)
+    if import_paths:
+        kept["PYTHONPATH"] = os.pathsep.join(import_paths)
+    return kept
+
+
+def run_environment(
+    base: Mapping[str, str],
+    recorded: Mapping[str, str],
+    *,
+    scratch: Path,
+    python: Path,
+    device: str,
+) -> dict[str, str]:
+    """Return the whole environment for one run.
+
+    Args:
+        base: The variables of the machine: all of them at pack, `REPLAY_VARIABLES`
+            at replay.
+        recorded: The command's own variables.
+        scratch: Stands for ``{project}``.
+        python: Its folder comes first on the path, so that console scripts and shell
+            pipelines find the same environment.
+        device: ``as-is`` or a device type, passed as ``REPROBUNDLE_DEVICE``.
+    """
+    result = {
+        name: value for name, value in base.items() if name != "REPROBUNDLE_SESSION"
+    }
+    for name, value in recorded.items():
+        own = value.replace(PROJECT, str(scratch))
+        if name == "PYTHONPATH" and result.get(name):
+            own = os.pathsep.join((own, result[name]))
+        result[name] = own
+    paths = [str(python.parent), result.get("PATH", os.defpath)]
+    result["PATH"] = os.pathsep.join(paths)
+    if device != "as-is":
+        result["REPROBUNDLE_DEVICE"] = device
+    if device == "cpu":
+        # A script that picks an accelerator by itself must not find one.
+        result["CUDA_VISIBLE_DEVICES"] = ""
+    return result
+
+
+def replay_base(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the part of `variables` that a replayed command may see."""
+    return {
+        name: value
+        for name, value in variables.items()
+        if name in REPLAY_VARIABLES or name.startswith("LC_")
+    }
+
+
+def platform_name() -> str:
+    """Return ``linux``, ``darwin`` or ``win32``, as records store it."""
+    return sys.platform

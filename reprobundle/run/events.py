@@ -1,0 +1,216 @@
+"""The events a recorder writes: one JSON line each, appended at once.
+
+This is the only place where the recorder and the rest meet. Every process of a run
+that the recorder entered appends to a file of its own,
+``<session>/events/<pid>-<start ns>.jsonl``; the first line is a `Start`. A line that
+was cut short by a killed process is skipped and counted. All times are nanoseconds of
+``time.monotonic_ns()``, which all processes of one machine share; paths are absolute.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
+    """Base of all events; `t_ns` is when it was written."""
+
+    t_ns: int
+
+
+class Start(Event, frozen=True, tag="start"):
+    """The recorder entered a process; always the first line of a file.
+
+    `kind` is ``main`` for the first entered process of the session, ``fork`` after
+    a fork, ``helper`` for a known service process, ``python`` for any other.
+    """
+
+    pid: int
+    parent_pid: int
+    kind: Literal["main", "python", "fork", "helper"]
+    argv: tuple[str, ...]
+    executable: str
+    working_directory: str
+
+
+class FactEvent(Event, frozen=True, tag="fact"):
+    """One environment fact, or the reason why it is unknown (then value is null)."""
+
+    name: str
+    value: bool | int | float | str | tuple[str, ...] | None
+    unknown: str = ""
+    source: str = ""
+
+
+class Open(Event, frozen=True, tag="open"):
+    """A file was opened; sent once for each path and mode in a process."""
+
+    path: str
+    mode: Literal["read", "write"]
+
+
+class Child(Event, frozen=True, tag="child"):
+    """This process started another one."""
+
+    argv: tuple[str, ...]
+    executable: str
+
+
+class Network(Event, frozen=True, tag="network"):
+    """This process looked up or connected to a host; sent once for each target."""
+
+    target: str
+
+
+class Seed(Event, frozen=True, tag="seed"):
+    """A seed was set: function, value as text, ``file:line`` of the caller."""
+
+    function: str
+    value: str
+    where: str
+
+
+class Generators(Event, frozen=True, tag="generators"):
+    """Fingerprints by generator name: states at start or end, or fresh draws."""
+
+    when: Literal["initial", "final", "draws"]
+    fingerprints: dict[str, str]
+
+
+class PhaseTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """Totals of one phase so far."""
+
+    name: str
+    count: int
+    total_ns: int
+    median_ns: int
+    longest_ns: int
+    synchronized: Literal["cpu", "cuda", "mps", "none"]
+    synchronizations: int = 0
+
+
+class Phases(Event, frozen=True, tag="phases"):
+    """Totals of all phases so far; the last such event of a process counts."""
+
+    phases: tuple[PhaseTotals, ...]
+    steps: int
+
+
+class MemoryEvent(Event, frozen=True, tag="memory"):
+    """One memory sample: label and bytes by counter (``rss``, ``cuda_allocated`` …)."""
+
+    point: str
+    bytes: dict[str, int]
+
+
+class Device(Event, frozen=True, tag="device"):
+    """A device type was seen for the first time, and on what."""
+
+    device: str
+    seen_on: str
+
+
+class Value(Event, frozen=True, tag="value"):
+    """The script recorded a value.
+
+    ``file`` lies in ``<session>/values/``: ``.safetensors`` for tensors and arrays
+    (one tensor named ``value``), ``.json`` for everything else.
+    """
+
+    name: str
+    file: str
+
+
+class WarningEvent(Event, frozen=True, tag="warning"):
+    """Python issued a warning; sent once for each text and place."""
+
+    category: str
+    message: str
+    where: str
+
+
+class Error(Event, frozen=True, tag="error"):
+    """An exception ended the process."""
+
+    type: str
+    message: str
+    where: str
+    traceback: str
+    steps: int
+
+
+class Trouble(Event, frozen=True, tag="trouble"):
+    """A part of the recorder failed; the run went on without it."""
+
+    part: str
+    message: str
+
+
+class End(Event, frozen=True, tag="end"):
+    """The process ended by itself.
+
+    ``sources`` are the absolute paths of all modules imported from below the project.
+    """
+
+    exit_status: int | None
+    sources: tuple[str, ...]
+
+
+AnyEvent = (
+    Start
+    | FactEvent
+    | Open
+    | Child
+    | Network
+    | Seed
+    | Generators
+    | Phases
+    | MemoryEvent
+    | Device
+    | Value
+    | WarningEvent
+    | Error
+    | Trouble
+    | End
+)
+
+
+class EventFile(msgspec.Struct, frozen=True, kw_only=True):
+    """All events of one process, and how many lines could not be read."""
+
+    start: Start
+    events: tuple[AnyEvent, ...]
+    damaged_lines: int
+
+
+def read_events(folder: Path) -> tuple[EventFile, ...]:
+    """Return the events of every process of a session, oldest process first.
+
+    Args:
+        folder: The session's ``events`` folder.
+    """
+    decoder = msgspec.json.Decoder(AnyEvent)
+    files = (_read_file(path, decoder) for path in sorted(folder.glob("*.jsonl")))
+    return tuple(
+        sorted((file for file in files if file), key=lambda file: file.start.t_ns)
+    )
+
+
+def _read_file(path: Path, decoder: msgspec.json.Decoder[AnyEvent]) -> EventFile | None:
+    events: list[AnyEvent] = []
+    damaged = 0
+    for line in path.read_bytes().splitlines():
+        try:
+            events.append(decoder.decode(line))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            damaged += 1
+    if not events or not isinstance(events[0], Start):
+        # The process died before its first line was whole. Nothing is known about
+        # it, so it must not look like an entered process.
+        return None
+    return EventFile(start=events[0], events=tuple(events), damaged_lines=damaged)

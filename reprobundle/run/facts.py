@@ -1,0 +1,295 @@
+"""Turn the events of a run into the parts of its record that are plain facts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Literal, TypeVar
+
+from reprobundle.format.record import (
+    Devices,
+    ErrorReport,
+    Fact,
+    Memory,
+    MemorySample,
+    Phase,
+    Process,
+    Randomness,
+    SeedCall,
+)
+from reprobundle.run.events import (
+    Child,
+    Device,
+    End,
+    Error,
+    Event,
+    EventFile,
+    FactEvent,
+    Generators,
+    MemoryEvent,
+    Phases,
+    Seed,
+    WarningEvent,
+)
+from reprobundle.run.launch import Launched
+from reprobundle.run.watch import is_python
+
+E = TypeVar("E", bound=Event)
+FallbackState = Literal["none-possible", "none-seen", "seen", "not-checked"]
+
+# The sentence of aten/src/ATen/mps/MPSFallback.mm, unchanged from torch 2.0 to 2.15.
+FALLBACK_WARNING = re.compile(
+    r"The operator '(?P<op>[^']+)' is not current(ly)? supported on the MPS backend "
+    r"and will fall back"
+)
+IN_KERNEL_FALLBACK = re.compile(r"falling back (to|on) (the )?CPU", re.IGNORECASE)
+
+_MASKS = (
+    (re.compile(r"0x[0-9a-fA-F]+"), "#"),
+    (re.compile(r"(?<![\w.])(/[\w.+~-]+){2,}"), "#"),
+    (re.compile(r"\b\d+(\.\d+)?(?= ?([KMGT]i?B|bytes)\b)"), "#"),
+    (re.compile(r"\b(pid|process|thread)([ :=]+)\d+", re.IGNORECASE), r"\1\2#"),
+)
+
+
+def events_of(files: Iterable[EventFile], kind: type[E]) -> Iterator[tuple[int, E]]:
+    """Yield ``(pid, event)`` for every event of `kind`, process by process."""
+    for file in files:
+        for event in file.events:
+            if isinstance(event, kind):
+                yield file.start.pid, event
+
+
+def environment(files: tuple[EventFile, ...]) -> dict[str, Fact]:
+    """Return the facts of the main process, completed from the other ones.
+
+    A launcher such as torchrun imports no torch itself, so a fact that only a later
+    process could read is taken from there.
+    """
+    facts: dict[str, Fact] = {}
+    for _, event in events_of(files, FactEvent):
+        fact = Fact(value=event.value, unknown=event.unknown, source=event.source)
+        known = facts.get(event.name)
+        if known is None or (known.unknown and not fact.unknown):
+            facts[event.name] = fact
+    return dict(sorted(facts.items()))
+
+
+def randomness(files: tuple[EventFile, ...], seed: int | None) -> Randomness:
+    """Return who seeded what, and the fingerprints of the main process."""
+    states: dict[str, dict[str, str]] = {"initial": {}, "final": {}, "draws": {}}
+    for pid, event in events_of(files, Generators):
+        if event.when == "final" and pid != files[0].start.pid:
+            continue
+        for name, fingerprint in event.fingerprints.items():
+            states[event.when].setdefault(name, fingerprint)
+    calls = tuple(
+        SeedCall(function=event.function, value=event.value, where=event.where, pid=pid)
+        for pid, event in events_of(files, Seed)
+    )
+    hash_seed = environment(files).get("env.PYTHONHASHSEED")
+    return Randomness(
+        seed=seed,
+        calls=calls,
+        python_hash_seed=str(hash_seed.value) if hash_seed and hash_seed.value else "",
+        initial=states["initial"],
+        final=states["final"],
+        draws=states["draws"],
+    )
+
+
+def processes(files: tuple[EventFile, ...], launched: Launched) -> tuple[Process, ...]:
+    """Return the processes that were entered, and the Pythons that were not."""
+    entered = [_entered(file) for file in files]
+    known = {process.pid for process in entered}
+    missed = [
+        Process(
+            pid=seen.pid,
+            parent_pid=seen.parent_pid,
+            argv=seen.argv,
+            kind="python",
+            entered=False,
+        )
+        for seen in launched.pythons
+        if seen.pid not in known
+    ]
+    if not launched.watched:
+        missed.extend(_missing_children(files))
+    return (*entered, *missed)
+
+
+def _entered(file: EventFile) -> Process:
+    ends = [event for event in file.events if isinstance(event, End)]
+    return Process(
+        pid=file.start.pid,
+        parent_pid=file.start.parent_pid,
+        kind=file.start.kind,
+        argv=file.start.argv,
+        entered=True,
+        ended=bool(ends),
+        exit_status=ends[-1].exit_status if ends else None,
+    )
+
+
+def _missing_children(files: tuple[EventFile, ...]) -> Iterator[Process]:
+    """Yield the Pythons that entered processes started but that left no events."""
+    for file in files:
+        started = [
+            event
+            for event in file.events
+            if isinstance(event, Child) and is_python(event.executable)
+        ]
+        arrived = sum(
+            other.start.parent_pid == file.start.pid and other.start.kind != "fork"
+            for other in files
+        )
+        for event in started[arrived:]:
+            yield Process(
+                pid=0, parent_pid=file.start.pid, argv=event.argv, entered=False
+            )
+
+
+def phases(files: tuple[EventFile, ...]) -> tuple[tuple[Phase, ...], int]:
+    """Return the phases of the process that did most steps, and that number."""
+    best: Phases | None = None
+    for file in files:
+        totals = [event for event in file.events if isinstance(event, Phases)]
+        if totals and (best is None or totals[-1].steps > best.steps):
+            best = totals[-1]
+    if best is None:
+        return (), 0
+    return (
+        tuple(
+            Phase(
+                name=phase.name,
+                count=phase.count,
+                total_ns=phase.total_ns,
+                median_ns=phase.median_ns,
+                longest_ns=phase.longest_ns,
+                synchronized=phase.synchronized,
+                synchronizations=phase.synchronizations,
+            )
+            for phase in best.phases
+        ),
+        best.steps,
+    )
+
+
+def memory_samples(
+    files: tuple[EventFile, ...], start_ns: int
+) -> tuple[MemorySample, ...]:
+    """Return all memory samples, oldest first, with times since `start_ns`."""
+    samples = [
+        MemorySample(
+            t_ns=event.t_ns - start_ns, point=event.point, pid=pid, bytes=event.bytes
+        )
+        for pid, event in events_of(files, MemoryEvent)
+    ]
+    return tuple(sorted(samples, key=lambda sample: (sample.t_ns, sample.pid)))
+
+
+def memory(samples: tuple[MemorySample, ...], series: str) -> Memory:
+    """Return the memory log over `samples`, which the member `series` holds."""
+    resident = [sample.bytes["rss"] for sample in samples if "rss" in sample.bytes]
+    device = [
+        size
+        for sample in samples
+        for counter, size in sample.bytes.items()
+        if counter.endswith("_allocated")
+    ]
+    return Memory(
+        series=series if samples else "",
+        samples=len(samples),
+        peak_rss_bytes=_peak(resident, "no sample of the resident size was taken"),
+        peak_device_bytes=_peak(device, "no device allocator was seen in use"),
+    )
+
+
+def _peak(sizes: list[int], missing: str) -> Fact:
+    if not sizes:
+        return Fact(unknown=missing)
+    return Fact(value=max(sizes), source="largest sample of the memory series")
+
+
+def devices(
+    files: tuple[EventFile, ...], facts: dict[str, Fact], requested: str
+) -> Devices:
+    """Return where tensors were seen, and what that says about CPU fallback."""
+    observed = sorted({event.device for _, event in events_of(files, Device)})
+    fallback, reason = _fallback(files, facts, observed)
+    return Devices(
+        requested=requested,
+        observed=tuple(observed),
+        fallback=fallback,
+        reason=reason,
+        standin=any(name.endswith("-standin") for name in observed)
+        or bool(_value(facts, "torch.mps.standin")),
+    )
+
+
+def _fallback(
+    files: tuple[EventFile, ...], facts: dict[str, Fact], observed: list[str]
+) -> tuple[FallbackState, str]:
+    for _, event in events_of(files, WarningEvent):
+        match = FALLBACK_WARNING.search(event.message)
+        if match or IN_KERNEL_FALLBACK.search(event.message):
+            name = match["op"] if match else "an operator"
+            return "seen", f"a warning names {name} at {event.where}"
+    if "mps" in observed or _value(facts, "torch.mps.available"):
+        return (
+            "not-checked",
+            "an MPS device was there and its operators were not traced",
+        )
+    if "torch.version" not in facts:
+        return "none-possible", "torch was not imported"
+    return "none-possible", "no device with automatic CPU fallback was there"
+
+
+def _value(facts: dict[str, Fact], name: str) -> object:
+    fact = facts.get(name)
+    return fact.value if fact else None
+
+
+def error(
+    files: tuple[EventFile, ...], hide: list[tuple[str, str]]
+) -> ErrorReport | None:
+    """Return the error that ended the run: the main process's, else the first one.
+
+    Args:
+        files: Events of all processes.
+        hide: Pairs of text and replacement applied to every text, such as the
+            scratch folder and ``{project}``.
+    """
+    found = list(events_of(files, Error))
+    if not found:
+        return None
+    main = files[0].start.pid
+    event = next((event for pid, event in found if pid == main), found[0][1])
+    message = replace_all(event.message, hide)
+    return ErrorReport(
+        type=event.type,
+        message=message,
+        masked=mask(message),
+        where=replace_all(event.where, hide),
+        traceback=replace_all(event.traceback, hide),
+        steps=event.steps,
+    )
+
+
+def mask(message: str) -> str:
+    """Return `message` without what differs between two runs of one failure.
+
+    Addresses, absolute paths, memory sizes, and process and thread numbers become
+    ``#``; shapes, dtypes and indices stay, for they are the failure.
+    """
+    for pattern, replacement in _MASKS:
+        message = pattern.sub(replacement, message)
+    return message
+
+
+def replace_all(text: str, pairs: list[tuple[str, str]]) -> str:
+    """Return `text` with each first element of `pairs` replaced by its second."""
+    for old, new in pairs:
+        if old:
+            text = text.replace(old, new)
+    return text

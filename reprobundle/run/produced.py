@@ -1,0 +1,260 @@
+"""What a run produced: files it wrote, values it recorded, numbers it printed."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from reprobundle.errors import PackRefusedError
+from reprobundle.format.canonical import encode
+from reprobundle.format.digests import digest_file
+from reprobundle.format.policy import Metric
+from reprobundle.format.record import Output
+from reprobundle.outputs.summary import summarise
+from reprobundle.run.events import EventFile, Value
+from reprobundle.run.facts import events_of
+from reprobundle.run.launch import recorder_folder
+
+CHECKPOINT_SECONDS = 600
+
+
+@dataclass
+class Produced:
+    """The outputs of a run and where their content lies on disk.
+
+    Attributes:
+        outputs: One entry for each output, sorted by name.
+        content: Member name relative to the record → file.
+        problems: What could not be read as the kind it seems to be: name → reason.
+    """
+
+    outputs: list[Output] = field(default_factory=list)
+    content: dict[str, Path] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Found:
+    """One output before it is described: its name, its member and its file."""
+
+    name: str
+    member: str
+    path: Path
+    replaced_input: bool = False
+
+
+def collect(
+    found: list[Found],
+    *,
+    python: Path | None,
+    work: Path,
+    sealed: Mapping[str, str],
+    limit_bytes: int,
+) -> Produced:
+    """Describe every output and decide what is stored of it.
+
+    Args:
+        found: What the run left.
+        python: The user's interpreter, which reads checkpoints; None if unknown.
+        work: A folder for the tensors of checkpoints.
+        sealed: Digest → sealed member of equal content, which is then not stored
+            again; empty while the sealed part itself is made.
+        limit_bytes: Largest output that may be stored.
+
+    Raises:
+        PackRefusedError: An output is larger than the limit.
+    """
+    produced = Produced()
+    tensors = _read_checkpoints(found, python=python, work=work, produced=produced)
+    for item in sorted(found, key=lambda item: item.name):
+        size_bytes = item.path.stat().st_size
+        if size_bytes > limit_bytes:
+            raise PackRefusedError(
+                f"output {item.name!r} has {size_bytes:,} bytes, the limit is "
+                f"{limit_bytes:,}",
+                advice="raise --output-limit, or write less",
+            )
+        _add(produced, item, size_bytes, tensors.get(item.name), sealed)
+    return produced
+
+
+def _add(
+    produced: Produced,
+    item: Found,
+    size_bytes: int,
+    tensors: Path | None,
+    sealed: Mapping[str, str],
+) -> None:
+    digest = digest_file(item.path)
+    described = summarise(item.name, item.path, tensors=tensors)
+    if described.problem:
+        produced.problems[item.name] = described.problem
+    twin = sealed.get(digest, "")
+    arrays_member = ""
+    if tensors is not None:
+        arrays_member = _keep(
+            produced, f"tensors/{item.member}.safetensors", tensors, sealed
+        )
+    if not twin:
+        produced.content[item.member] = item.path
+    produced.outputs.append(
+        Output(
+            name=item.name,
+            kind=described.kind,
+            format=described.format,
+            size_bytes=size_bytes,
+            blake3=digest,
+            stored="sealed" if twin else "here",
+            member=twin or item.member,
+            arrays_member=arrays_member,
+            arrays=described.arrays,
+            rows=described.rows,
+            replaced_input=item.replaced_input,
+        )
+    )
+
+
+def _keep(
+    produced: Produced, member: str, path: Path, sealed: Mapping[str, str]
+) -> str:
+    twin = sealed.get(digest_file(path), "")
+    if twin:
+        return twin
+    produced.content[member] = path
+    return member
+
+
+def files_found(
+    scratch: Path, names: tuple[str, ...], staged: frozenset[str], read: set[str]
+) -> list[Found]:
+    """Return the files a run wrote as outputs.
+
+    Args:
+        scratch: Where it ran.
+        names: Files it created or changed.
+        staged: Files that were there before it started.
+        read: Files it read.
+    """
+    return [
+        Found(
+            name=name,
+            member=f"outputs/{name}",
+            path=scratch / name,
+            replaced_input=name in staged and name in read,
+        )
+        for name in names
+    ]
+
+
+def values_found(files: tuple[EventFile, ...], values: Path) -> list[Found]:
+    """Return the values that the script recorded, whose files are whole."""
+    return [
+        Found(
+            name=f"record:{event.name}",
+            member=f"values/{event.file}",
+            path=values / event.file,
+        )
+        for _, event in events_of(files, Value)
+        if (values / event.file).is_file()
+    ]
+
+
+def metrics_found(
+    metrics: tuple[Metric, ...], stdout: Path, work: Path
+) -> tuple[list[Found], list[str]]:
+    """Return the numbers that the command printed, and the metrics not found.
+
+    Every match counts, in order: a metric printed once an epoch is a list.
+    """
+    text = stdout.read_text(errors="replace")
+    found, missing = [], []
+    for metric in metrics:
+        matches = [
+            match.group(1) if match.re.groups else match.group(0)
+            for match in re.finditer(metric.pattern, text)
+        ]
+        if not matches:
+            missing.append(metric.name)
+            continue
+        path = work / f"metric.{metric.name}.json"
+        path.write_bytes(encode([_parse(match) for match in matches]))
+        found.append(
+            Found(
+                name=f"metric:{metric.name}",
+                member=f"values/{path.name}",
+                path=path,
+            )
+        )
+    return found, missing
+
+
+def _parse(text: str) -> int | float | str:
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    return value if value - value == 0 else str(value)
+
+
+def _read_checkpoints(
+    found: list[Found], *, python: Path | None, work: Path, produced: Produced
+) -> dict[str, Path]:
+    """Have the user's own interpreter write the tensors of each checkpoint.
+
+    Only that interpreter has the torch that wrote them, and it loads with
+    ``weights_only``: nothing in a checkpoint is executed.
+    """
+    checkpoints = [
+        item for item in found if item.path.suffix in {".pt", ".pth", ".ckpt"}
+    ]
+    if not checkpoints or python is None:
+        return {}
+    target = work / "tensors"
+    target.mkdir(parents=True, exist_ok=True)
+    reader = recorder_folder() / "checkpoint.py"
+    try:
+        done = subprocess.run(
+            [
+                str(python),
+                str(reader),
+                str(target),
+                *(str(item.path) for item in checkpoints),
+            ],
+            capture_output=True,
+            check=False,
+            timeout=CHECKPOINT_SECONDS,
+        )
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+        produced.problems.update(
+            {
+                item.name: f"its tensors could not be read: {error}"
+                for item in checkpoints
+            }
+        )
+        return {}
+    return _match_answers(checkpoints, answers, produced)
+
+
+def _match_answers(
+    checkpoints: list[Found], answers: list[dict[str, object]], produced: Produced
+) -> dict[str, Path]:
+    by_file = {str(answer.get("file")): answer for answer in answers}
+    tensors = {}
+    for item in checkpoints:
+        answer = by_file.get(str(item.path), {"reason": "the reader gave no answer"})
+        if answer.get("ok"):
+            tensors[item.name] = Path(str(answer["output"]))
+        else:
+            produced.problems[item.name] = (
+                f"its tensors were not read: {answer.get('reason')}"
+            )
+    return tensors

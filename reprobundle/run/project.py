@@ -1,0 +1,355 @@
+"""The user's project: where it is, which files it has, and copies of them.
+
+A run never happens in the project itself. Its files are copied once into a pristine
+*stage* and from there into a scratch folder for each pass, so that whatever the run
+writes is seen, and the project stays as it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from reprobundle.errors import BadCallError, PackRefusedError
+from reprobundle.format.digests import digest_file
+
+# Above this size a file is not copied where the disk cannot share blocks; the scratch
+# folder then gets a link to the original, which is checked for changes afterwards.
+COPY_LIMIT_BYTES = 64 << 20
+
+# Folders that hold what tools leave behind, never a project's own content.
+CACHE_FOLDERS = frozenset(
+    {
+        ".git",
+        ".hg",
+        ".svn",
+        "__pycache__",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".ipynb_checkpoints",
+        ".tox",
+        ".nox",
+        "node_modules",
+    }
+)
+
+
+@dataclass(frozen=True)
+class GitState:
+    """Where the project stands in its repository.
+
+    Attributes:
+        commit: Full commit hash; empty before the first commit.
+        dirty: Whether tracked files differ from the commit.
+        diff: The difference as a binary-safe patch.
+        remote: Address of ``origin`` without credentials; empty if there is none.
+    """
+
+    commit: str
+    dirty: bool
+    diff: bytes
+    remote: str
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project on disk.
+
+    Attributes:
+        root: Its top folder, absolute and resolved.
+        git: Its state in git, or None where git does not know it.
+    """
+
+    root: Path
+    git: GitState | None
+
+
+def find_project(working_directory: Path, explicit: Path | None) -> Project:
+    """Return the project that `working_directory` belongs to.
+
+    Args:
+        working_directory: Where the command is to run.
+        explicit: The top folder if the user named it; else the top of the git
+            repository, else the working directory itself.
+
+    Raises:
+        BadCallError: The named folder does not exist or does not hold the working
+            directory.
+    """
+    where = working_directory.resolve()
+    if explicit is None:
+        top = _git(where, "rev-parse", "--show-toplevel")
+        root = Path(top.decode().strip()) if top else where
+    else:
+        root = explicit.resolve()
+        if not root.is_dir():
+            raise BadCallError(f"project folder {str(explicit)!r} does not exist")
+        if not where.is_relative_to(root):
+            raise BadCallError(
+                f"the working directory {str(where)!r} is not inside the project "
+                f"folder {str(root)!r}",
+                advice="change into the project, or name another --project",
+            )
+    return Project(root=root, git=_git_state(root))
+
+
+def list_files(project: Project, *, exclude: frozenset[Path]) -> tuple[str, ...]:
+    """Return the project's files as sorted paths with ``/``, relative to its top.
+
+    In a repository these are the tracked files that exist and the untracked ones
+    that git does not ignore; elsewhere all files outside caches and environments.
+
+    Args:
+        project: The project.
+        exclude: Absolute paths left out, such as the bundle being written.
+    """
+    listed = _git(
+        project.root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"
+    )
+    if listed is not None and project.git is not None:
+        names = {name for name in os.fsdecode(listed).split("\0") if name}
+    else:
+        names = set(_walk(project.root))
+    kept: list[str] = []
+    for name in sorted(names):
+        path = project.root / name
+        if path.is_dir():
+            # A submodule or a linked folder: git lists it as one name.
+            kept.extend(f"{name}/{inner}" for inner in _walk(path))
+        elif path.exists() and path not in exclude:
+            kept.append(name)
+    return tuple(
+        name for name in kept if not CACHE_FOLDERS.intersection(name.split("/"))
+    )
+
+
+def _walk(root: Path) -> list[str]:
+    found: list[str] = []
+    for folder, folders, files in os.walk(root, followlinks=False):
+        here = Path(folder)
+        folders[:] = sorted(
+            name
+            for name in folders
+            if name not in CACHE_FOLDERS and not (here / name / "pyvenv.cfg").exists()
+        )
+        found.extend((here / name).relative_to(root).as_posix() for name in files)
+    return found
+
+
+@dataclass
+class Stage:
+    """A pristine copy of the project's files that no run ever touches.
+
+    Attributes:
+        folder: Where the copies lie, under the project's own relative names.
+        names: The files, sorted.
+        linked: Large files that were linked instead of copied, with the size and
+            modification time (ns) they had.
+    """
+
+    folder: Path
+    names: list[str] = field(default_factory=list)
+    linked: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def path(self, name: str) -> Path:
+        """Return where the pristine content of `name` lies."""
+        return self.folder / name
+
+    def changed_links(self) -> tuple[str, ...]:
+        """Return the linked files that no longer are what they were."""
+        return tuple(
+            name
+            for name, seen in self.linked.items()
+            if _identity(self.path(name)) != seen
+        )
+
+
+def make_stage(
+    root: Path, names: tuple[str, ...], folder: Path, declared: tuple[Path, ...] = ()
+) -> Stage:
+    """Copy the named files of the project below `root` into `folder`.
+
+    Args:
+        root: Top of the project.
+        names: Files relative to it.
+        folder: New folder for the copies.
+        declared: Files or folders given with ``--input`` inside the project; they are
+            added even where git ignores them.
+
+    Raises:
+        PackRefusedError: A file vanished or cannot be read.
+    """
+    stage = Stage(folder=folder)
+    extra = [inner for path in declared for inner in _declared_names(root, path)]
+    for name in sorted({*names, *extra}):
+        _stage_file(stage, root / name, name)
+    return stage
+
+
+def _declared_names(root: Path, path: Path) -> list[str]:
+    if not path.exists():
+        raise PackRefusedError(
+            f"input {str(path)!r} does not exist", advice="check the --input path"
+        )
+    top = path.resolve()
+    if top.is_file():
+        return [top.relative_to(root).as_posix()]
+    return [(top / name).relative_to(root).as_posix() for name in _walk(top)]
+
+
+def _stage_file(stage: Stage, source: Path, name: str) -> None:
+    target = stage.folder / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        real = source.resolve(strict=True)
+        if not real.is_file():
+            raise PackRefusedError(
+                f"{name!r} is no regular file",
+                advice="remove it or have git ignore it",
+            )
+        if not copy_file(real, target, limit_bytes=COPY_LIMIT_BYTES):
+            target.symlink_to(real)
+            stage.linked[name] = _identity(real)
+    except OSError as error:
+        raise PackRefusedError(
+            f"{name!r} cannot be copied: {error.strerror}",
+            advice="fix its permission, or have git ignore it",
+        ) from error
+    stage.names.append(name)
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    seen = path.stat()
+    return seen.st_size, seen.st_mtime_ns
+
+
+def copy_file(source: Path, target: Path, *, limit_bytes: int | None = None) -> bool:
+    """Copy content and the execute bit, sharing blocks where the disk can.
+
+    Args:
+        source: An existing regular file.
+        target: A path that does not exist yet.
+        limit_bytes: Largest size that is copied byte by byte; None for any.
+
+    Returns:
+        False if the file is larger than the limit and blocks cannot be shared; then
+        nothing was written.
+    """
+    size_bytes = source.stat().st_size
+    with source.open("rb") as reader, target.open("xb") as writer:
+        shared = _share_blocks(reader.fileno(), writer.fileno())
+        if not shared:
+            if limit_bytes is not None and size_bytes > limit_bytes:
+                target.unlink()
+                return False
+            shutil.copyfileobj(reader, writer, 1 << 20)
+    executable = os.access(source, os.X_OK)
+    target.chmod(0o755 if executable else 0o644)
+    return True
+
+
+def _share_blocks(source_fd: int, target_fd: int) -> bool:
+    # FICLONE of linux/fs.h; other systems and most file systems refuse it.
+    ficlone = 0x40049409
+    try:
+        import fcntl
+
+        fcntl.ioctl(target_fd, ficlone, source_fd)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def make_scratch(stage: Stage, names: list[str], folder: Path) -> None:
+    """Fill `folder` with copies of the staged files that a run may change."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        source = stage.path(name)
+        if source.is_symlink():
+            target.symlink_to(source.resolve())
+        else:
+            copy_file(source, target)
+
+
+def snapshot(folder: Path) -> dict[str, tuple[int, int]]:
+    """Return size and modification time (ns) of every file below `folder`.
+
+    Caches of tools are left out; names use ``/`` and are relative to the folder.
+    """
+    found = {}
+    for name in _walk(folder):
+        with contextlib.suppress(OSError):
+            found[name] = _identity(folder / name)
+    return found
+
+
+def changed_files(folder: Path, before: dict[str, tuple[int, int]]) -> tuple[str, ...]:
+    """Return the files below `folder` that a run created or changed, sorted.
+
+    A file whose time moved but whose bytes equal the staged ones counts as changed
+    too: the run wrote it, and the equal content is its result.
+    """
+    return tuple(
+        sorted(
+            name
+            for name, seen in snapshot(folder).items()
+            if before.get(name) != seen and not (folder / name).is_symlink()
+        )
+    )
+
+
+def files_digest(members: list[tuple[str, str]]) -> str:
+    """Return the digest over ``(path, blake3)`` pairs of the files a run starts from.
+
+    Source: spec.md, "Run record", field ``files_digest``.
+    """
+    from reprobundle.format.digests import digest_bytes
+
+    lines = "".join(f"{digest}  {path}\n" for path, digest in sorted(members))
+    return digest_bytes(lines.encode())
+
+
+def digest_stage(stage: Stage, names: list[str]) -> dict[str, str]:
+    """Return the BLAKE3 digest of each named staged file."""
+    return {name: digest_file(stage.path(name)) for name in names}
+
+
+def _git(where: Path, *arguments: str) -> bytes | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(where), *arguments],  # noqa: S607 - the user's own git
+            capture_output=True,
+            check=False,
+            timeout=60,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def _git_state(root: Path) -> GitState | None:
+    if _git(root, "rev-parse", "--is-inside-work-tree") is None:
+        return None
+    commit = (_git(root, "rev-parse", "--verify", "HEAD") or b"").decode().strip()
+    diff = _git(root, "diff", "--binary", "HEAD", "--", ".") if commit else b""
+    remote = (_git(root, "remote", "get-url", "origin") or b"").decode().strip()
+    return GitState(
+        commit=commit,
+        dirty=bool(diff),
+        diff=diff or b"",
+        remote=_without_credentials(remote),
+    )
+
+
+def _without_credentials(address: str) -> str:
+    scheme, separator, rest = address.partition("://")
+    if separator and "@" in rest.partition("/")[0]:
+        rest = rest.partition("@")[2]
+    return f"{scheme}{separator}{rest}"

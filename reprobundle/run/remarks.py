@@ -1,0 +1,212 @@
+"""What a run showed that a reader must know before trusting its record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from reprobundle.format.record import Process, Remark
+from reprobundle.run.accessed import Accesses
+from reprobundle.run.events import EventFile, Network, Seed, Trouble, WarningEvent
+from reprobundle.run.facts import events_of, replace_all
+from reprobundle.run.launch import Launched
+
+MOST_OF_ONE_KIND = 20
+
+
+def of_run(
+    files: tuple[EventFile, ...],
+    launched: Launched,
+    processes: tuple[Process, ...],
+    access: Accesses,
+    hide: list[tuple[str, str]],
+    *,
+    seed: int | None,
+) -> tuple[Remark, ...]:
+    """Return all remarks about a run, most serious kinds first.
+
+    Args:
+        files: Events of all processes.
+        launched: How the command ended.
+        processes: As recorded.
+        access: Files read and written.
+        hide: Pairs of text and replacement applied to every text.
+        seed: Seed that was set before the user's code, or None.
+    """
+    found = [
+        *_limited(_not_entered(processes, launched)),
+        *_limited(_masked_failures(processes, launched)),
+        *_limited(_wrote_elsewhere(access)),
+        *_limited(_read_elsewhere(access)),
+        *_limited(_network(files)),
+        *_limited(_incomplete_processes(files, processes)),
+        *_limited(_troubles(files)),
+        *_limited(_warnings(files)),
+    ]
+    if seed is None and not any(events_of(files, Seed)):
+        found.append(
+            Remark(
+                id="no-seed",
+                severity="gap",
+                text="no seed was set by the command or with --seed",
+            )
+        )
+    return tuple(
+        Remark(
+            id=remark.id,
+            severity=remark.severity,
+            where=replace_all(remark.where, hide),
+            text=replace_all(remark.text, hide),
+        )
+        for remark in found
+    )
+
+
+def _limited(remarks: Iterable[Remark]) -> Iterator[Remark]:
+    kept = list(remarks)
+    yield from kept[:MOST_OF_ONE_KIND]
+    if len(kept) > MOST_OF_ONE_KIND:
+        yield Remark(
+            id=kept[0].id,
+            severity=kept[0].severity,
+            text=f"and {len(kept) - MOST_OF_ONE_KIND} more of this kind",
+        )
+
+
+def _not_entered(
+    processes: tuple[Process, ...], launched: Launched
+) -> Iterator[Remark]:
+    for process in processes:
+        if not process.entered:
+            yield Remark(
+                id="python-not-entered",
+                severity="warning",
+                where=" ".join(process.argv)[:200],
+                text="a Python process ran without the recorder; what it read, seeded "
+                "and warned about is not known",
+            )
+    if not any(process.entered for process in processes):
+        yield Remark(
+            id="nothing-entered",
+            severity="failure",
+            text="the recorder entered no Python process of the command",
+        )
+    if not launched.watched:
+        yield Remark(
+            id="processes-not-watched",
+            severity="gap",
+            text="this system offers no way to watch the process tree; Python "
+            "processes started by other programs are not counted",
+        )
+
+
+def _masked_failures(
+    processes: tuple[Process, ...], launched: Launched
+) -> Iterator[Remark]:
+    if launched.exit_status != 0:
+        return
+    for process in processes:
+        if process.exit_status and process.kind in {"main", "python"}:
+            yield Remark(
+                id="masked-failure",
+                severity="failure",
+                where=" ".join(process.argv)[:200],
+                text=f"the command ended with status 0 although this Python process "
+                f"ended with status {process.exit_status}",
+            )
+
+
+def _wrote_elsewhere(access: Accesses) -> Iterator[Remark]:
+    for path in sorted(access.wrote_original):
+        yield Remark(
+            id="wrote-original-project",
+            severity="failure",
+            where=str(path),
+            text="the run wrote into the original project instead of its copy",
+        )
+    for path in sorted(access.wrote_outside):
+        yield Remark(
+            id="wrote-outside-project",
+            severity="warning",
+            where=_home(path),
+            text="the run wrote outside the project; this file is not part of the "
+            "outputs",
+        )
+
+
+def _read_elsewhere(access: Accesses) -> Iterator[Remark]:
+    for path in sorted(access.read_original):
+        yield Remark(
+            id="read-original-project",
+            severity="warning",
+            where=str(path),
+            text="the run read from the original project by an absolute path",
+        )
+    for path in sorted(access.read_outside):
+        yield Remark(
+            id="read-outside-project",
+            severity="warning",
+            where=_home(path),
+            text="the run read a file outside the project",
+        )
+
+
+def _network(files: tuple[EventFile, ...]) -> Iterator[Remark]:
+    for target in sorted({event.target for _, event in events_of(files, Network)}):
+        yield Remark(
+            id="network-used",
+            severity="warning",
+            where=target,
+            text="the run used the network; what it fetched is not in the bundle",
+        )
+
+
+def _incomplete_processes(
+    files: tuple[EventFile, ...], processes: tuple[Process, ...]
+) -> Iterator[Remark]:
+    for process in processes:
+        if process.entered and not process.ended and process.kind in {"main", "python"}:
+            yield Remark(
+                id="process-without-end",
+                severity="gap",
+                where=" ".join(process.argv)[:200],
+                text="this Python process did not report its end; what it would have "
+                "reported there is missing",
+            )
+    for file in files:
+        if file.damaged_lines:
+            yield Remark(
+                id="events-damaged",
+                severity="gap",
+                where=" ".join(file.start.argv)[:200],
+                text=f"{file.damaged_lines} event lines could not be read",
+            )
+
+
+def _troubles(files: tuple[EventFile, ...]) -> Iterator[Remark]:
+    for _, event in events_of(files, Trouble):
+        yield Remark(
+            id="recorder-trouble",
+            severity="gap",
+            where=event.part,
+            text=f"a part of the recorder failed: {event.message}"[:400],
+        )
+
+
+def _warnings(files: tuple[EventFile, ...]) -> Iterator[Remark]:
+    seen = set()
+    for _, event in events_of(files, WarningEvent):
+        key = (event.category, event.message, event.where)
+        if key not in seen:
+            seen.add(key)
+            yield Remark(
+                id="python-warning",
+                severity="gap",
+                where=event.where,
+                text=f"{event.category}: {event.message}"[:400],
+            )
+
+
+def _home(path: Path) -> str:
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)

@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reprobundle.format.record import Fact
+from reprobundle.run import facts
+from reprobundle.run.events import (
+    Child,
+    Device,
+    End,
+    Error,
+    EventFile,
+    FactEvent,
+    Generators,
+    MemoryEvent,
+    Phases,
+    PhaseTotals,
+    Seed,
+    Start,
+    WarningEvent,
+    read_events,
+)
+from reprobundle.run.launch import Launched, Session
+from reprobundle.run.watch import SeenProcess
+
+
+def start(pid=1, parent_pid=0, kind="main", argv=("train.py",)):
+    return Start(
+        t_ns=pid,
+        pid=pid,
+        parent_pid=parent_pid,
+        kind=kind,
+        argv=argv,
+        executable="python",
+        working_directory="/",
+    )
+
+
+def process(*events, **fields):
+    first = start(**fields)
+    return EventFile(start=first, events=(first, *events), damaged_lines=0)
+
+
+def launched(*, exit_status=0, watched=True, pythons=()):
+    return Launched(
+        session=Session(Path("/nowhere")),
+        exit_status=exit_status,
+        started="2026-01-01T00:00:00Z",
+        start_ns=0,
+        elapsed_ns=1,
+        interrupted=False,
+        watched=watched,
+        pythons=pythons,
+    )
+
+
+def fact(name, value=None, unknown=""):
+    return FactEvent(t_ns=1, name=name, value=value, unknown=unknown)
+
+
+def test_a_fact_of_the_main_process_wins():
+    files = (
+        process(fact("torch.version", "2.13.0")),
+        process(fact("torch.version", "2.9.0"), pid=2),
+    )
+    assert facts.environment(files)["torch.version"] == Fact(value="2.13.0")
+
+
+def test_a_fact_that_the_main_process_could_not_read_is_taken_from_another():
+    files = (
+        process(fact("torch.version", unknown="torch was not imported")),
+        process(fact("torch.version", "2.13.0"), pid=2),
+    )
+    assert facts.environment(files)["torch.version"].value == "2.13.0"
+
+
+def test_a_python_that_left_no_events_is_recorded_as_not_entered():
+    seen = (
+        SeenProcess(pid=1, parent_pid=0, argv=("python", "train.py")),
+        SeenProcess(pid=9, parent_pid=1, argv=("python", "-I", "x.py")),
+    )
+    found = facts.processes((process(),), launched(pythons=seen))
+    assert [(p.pid, p.entered) for p in found] == [(1, True), (9, False)]
+
+
+def test_where_nothing_is_watched_child_events_stand_in():
+    child = Child(t_ns=1, argv=("python", "-I", "x.py"), executable="/usr/bin/python3")
+    found = facts.processes((process(child),), launched(watched=False))
+    assert [p.entered for p in found] == [True, False]
+
+
+def test_where_nothing_is_watched_an_entered_child_is_not_missed():
+    child = Child(t_ns=1, argv=("python", "x.py"), executable="/usr/bin/python3")
+    files = (process(child), process(pid=2, parent_pid=1, kind="python"))
+    found = facts.processes(files, launched(watched=False))
+    assert all(p.entered for p in found)
+
+
+def test_a_killed_process_did_not_end():
+    files = (process(End(t_ns=2, exit_status=0, sources=())), process(pid=2))
+    found = facts.processes(files, launched())
+    assert [(p.ended, p.exit_status) for p in found] == [(True, 0), (False, None)]
+
+
+def test_seed_calls_name_function_value_and_place():
+    seed = Seed(t_ns=1, function="torch.manual_seed", value="7", where="train.py:3")
+    found = facts.randomness((process(seed),), 5)
+    assert found.seed == 5
+    assert [(c.function, c.value, c.where) for c in found.calls] == [
+        ("torch.manual_seed", "7", "train.py:3")
+    ]
+
+
+def test_final_states_come_from_the_main_process_only():
+    final = Generators(t_ns=1, when="final", fingerprints={"python": "aa"})
+    other = Generators(t_ns=1, when="final", fingerprints={"python": "bb"})
+    files = (process(), process(other, pid=2))
+    assert facts.randomness(files, None).final == {}
+    assert facts.randomness((process(final),), None).final == {"python": "aa"}
+
+
+def test_phases_are_those_of_the_process_that_did_most_steps():
+    def totals(steps, name):
+        phase = PhaseTotals(
+            name=name,
+            count=1,
+            total_ns=1,
+            median_ns=1,
+            longest_ns=1,
+            synchronized="cpu",
+        )
+        return Phases(t_ns=steps, phases=(phase,), steps=steps)
+
+    files = (process(totals(0, "import")), process(totals(9, "forward"), pid=2))
+    found, steps = facts.phases(files)
+    assert [phase.name for phase in found] == ["forward"]
+    assert steps == 9
+
+
+def test_the_peak_is_the_largest_sample_of_any_process():
+    files = (
+        process(MemoryEvent(t_ns=5, point="start", bytes={"rss": 10})),
+        process(MemoryEvent(t_ns=3, point="end", bytes={"rss": 30}), pid=2),
+    )
+    samples = facts.memory_samples(files, 1)
+    assert [sample.t_ns for sample in samples] == [2, 4]
+    assert facts.memory(samples, "memory.json").peak_rss_bytes.value == 30
+
+
+def test_without_samples_the_peak_is_unknown_with_a_reason():
+    log = facts.memory((), "memory.json")
+    assert log.series == ""
+    assert log.peak_rss_bytes.unknown
+
+
+def test_no_fallback_is_possible_where_no_accelerator_was():
+    found = facts.devices(
+        (process(Device(t_ns=1, device="cpu", seen_on="input")),),
+        {"torch.version": Fact(value="2.13.0")},
+        "cpu",
+    )
+    assert found.observed == ("cpu",)
+    assert found.fallback == "none-possible"
+
+
+def test_on_mps_the_absence_of_a_warning_proves_nothing():
+    found = facts.devices(
+        (process(Device(t_ns=1, device="mps", seen_on="input")),),
+        {"torch.version": Fact(value="2.13.0")},
+        "mps",
+    )
+    assert found.fallback == "not-checked"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "The operator 'aten::_ctc_loss' is not currently supported on the MPS backend "
+        "and will fall back to run on the CPU. This may have performance implications.",
+        "linalg_qr: limited to min(m,n) <= 512, falling back to CPU.",
+    ],
+)
+def test_a_fallback_warning_is_seen(message):
+    warning = WarningEvent(
+        t_ns=1, category="UserWarning", message=message, where="train.py:4"
+    )
+    found = facts.devices((process(warning),), {}, "mps")
+    assert found.fallback == "seen"
+    assert "train.py:4" in found.reason
+
+
+def test_the_error_of_the_main_process_is_reported_and_paths_are_hidden():
+    def error(message):
+        return Error(
+            t_ns=1,
+            type="RuntimeError",
+            message=message,
+            where="/scratch/train.py:9",
+            traceback=f'File "/scratch/train.py"\n{message}',
+            steps=6,
+        )
+
+    files = (process(error("main")), process(error("worker"), pid=2))
+    found = facts.error(files, [("/scratch", "{project}")])
+    assert found is not None
+    assert (found.message, found.where, found.steps) == (
+        "main",
+        "{project}/train.py:9",
+        6,
+    )
+    assert "/scratch" not in found.traceback
+
+
+def test_masking_keeps_shapes_and_hides_what_changes_between_runs():
+    message = (
+        "mat1 and mat2 shapes cannot be multiplied (4x3 and 5x6) at 0x7f3a in "
+        "/tmp/run/train.py, tried to allocate 292.50 MiB in process 4711"
+    )
+    assert facts.mask(message) == (
+        "mat1 and mat2 shapes cannot be multiplied (4x3 and 5x6) at # in "
+        "#, tried to allocate # MiB in process #"
+    )
+
+
+def test_a_cut_line_is_skipped_and_counted(tmp_path):
+    whole = (
+        b'{"event":"start","t_ns":1,"pid":1,"parent_pid":0,"kind":"main","argv":[],'
+        b'"executable":"p","working_directory":"/"}\n'
+    )
+    (tmp_path / "1-1.jsonl").write_bytes(whole + b'{"event":"seed","t_ns"')
+    (found,) = read_events(tmp_path)
+    assert found.damaged_lines == 1
+    assert len(found.events) == 1
+
+
+def test_a_process_whose_first_line_is_cut_does_not_count_as_entered(tmp_path):
+    (tmp_path / "1-1.jsonl").write_bytes(b'{"event":"start"')
+    assert read_events(tmp_path) == ()
