@@ -1,0 +1,339 @@
+"""The ZIP structures of a bundle: one canonical form, written here and compared here.
+
+Every entry is STORED, with fixed flags, times and attributes, so five facts say all of
+it (`Entry`) and its bytes follow from them. A reader therefore parses leniently, writes
+the same structure again and compares: any other byte, hidden extra field, comment,
+descriptor or disagreement between the two headers is a difference.
+
+Source: PKWARE APPNOTE.TXT 6.3.10, sections 4.3 to 4.5; spec.md, "Container".
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from reprobundle.format import limits
+
+LOCAL = struct.Struct("<IHHHHHIIIHH")
+CENTRAL = struct.Struct("<IHHHHHHIIIHHHHHII")
+END = struct.Struct("<IHHHHIIH")
+END64 = struct.Struct("<IQHHIIQQQQ")
+LOCATOR = struct.Struct("<IIQI")
+
+LOCAL_SIGNATURE = 0x04034B50
+CENTRAL_SIGNATURE = 0x02014B50
+END_SIGNATURE = 0x06054B50
+END64_SIGNATURE = 0x06064B50
+LOCATOR_SIGNATURE = 0x07064B50
+
+FLAGS = 0x0800  # names are UTF-8; nothing else is allowed
+STORED = 0
+TIME = 0
+DATE = 0x0021  # 1980-01-01, the earliest a ZIP file can state
+MADE_BY_UNIX = 3 << 8
+ATTRIBUTES = 0o100644 << 16  # a regular file, never a link or a device
+VERSION_PLAIN = 20
+VERSION_ZIP64 = 45
+FULL32 = 0xFFFFFFFF
+FULL16 = 0xFFFF
+
+ZIP64_ID = 0x0001
+PADDING_ID = 0x4246  # b"FB", as torch.save pads its records
+LOCAL_ZIP64_BYTES = 20
+PADDING_LIMIT_BYTES = 4 + limits.ALIGN_BYTES - 1
+
+_PENDING_BYTES = 1 << 20
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """All that a ZIP file of ours says about one of its files.
+
+    Attributes:
+        name: Name of the entry.
+        crc32: Checksum of the stored bytes.
+        size_bytes: Number of stored bytes.
+        offset: Where its local header starts.
+        padding_bytes: Length of the padding field in the local header, 0 or from 4 on.
+    """
+
+    name: str
+    crc32: int
+    size_bytes: int
+    offset: int
+    padding_bytes: int = 0
+
+    @property
+    def data_offset(self) -> int:
+        """Where its stored bytes start."""
+        return self.offset + header_bytes(
+            self.name, self.size_bytes, self.padding_bytes
+        )
+
+    @property
+    def end(self) -> int:
+        """Where its stored bytes end, and the next structure starts."""
+        return self.data_offset + self.size_bytes
+
+
+def header_bytes(name: str, size_bytes: int, padding_bytes: int) -> int:
+    """Return the length of a local header."""
+    extra_bytes = padding_bytes
+    if size_bytes >= FULL32:
+        extra_bytes += LOCAL_ZIP64_BYTES
+    name_bytes = len(name) if name.isascii() else len(name.encode())
+    return LOCAL.size + name_bytes + extra_bytes
+
+
+def alignment_padding(name: str, size_bytes: int, offset: int) -> int:
+    """Return the padding that aligns the data of an entry starting at `offset`."""
+    start = offset + header_bytes(name, size_bytes, 4)
+    return 4 + -start % limits.ALIGN_BYTES
+
+
+def local_header(entry: Entry) -> bytes:
+    """Return the local header of `entry`."""
+    name = entry.name.encode()
+    big = entry.size_bytes >= FULL32
+    extra = b""
+    if big:
+        extra = struct.pack("<HHQQ", ZIP64_ID, 16, entry.size_bytes, entry.size_bytes)
+    if entry.padding_bytes:
+        length = entry.padding_bytes - 4
+        extra += struct.pack("<HH", PADDING_ID, length) + bytes(length)
+    stated = FULL32 if big else entry.size_bytes
+    version = VERSION_ZIP64 if big else VERSION_PLAIN
+    return (
+        LOCAL.pack(
+            LOCAL_SIGNATURE,
+            version,
+            FLAGS,
+            STORED,
+            TIME,
+            DATE,
+            entry.crc32,
+            stated,
+            stated,
+            len(name),
+            len(extra),
+        )
+        + name
+        + extra
+    )
+
+
+def central_header(entry: Entry) -> bytes:
+    """Return the directory's record of `entry`."""
+    name = entry.name.encode()
+    extra = b""
+    if entry.size_bytes >= FULL32:
+        extra = struct.pack("<QQ", entry.size_bytes, entry.size_bytes)
+    if entry.offset >= FULL32:
+        extra += struct.pack("<Q", entry.offset)
+    version = VERSION_PLAIN
+    if extra:
+        version = VERSION_ZIP64
+        extra = struct.pack("<HH", ZIP64_ID, len(extra)) + extra
+    stated = min(entry.size_bytes, FULL32)
+    return (
+        CENTRAL.pack(
+            CENTRAL_SIGNATURE,
+            MADE_BY_UNIX | version,
+            version,
+            FLAGS,
+            STORED,
+            TIME,
+            DATE,
+            entry.crc32,
+            stated,
+            stated,
+            len(name),
+            len(extra),
+            0,
+            0,
+            0,
+            ATTRIBUTES,
+            min(entry.offset, FULL32),
+        )
+        + name
+        + extra
+    )
+
+
+def end_records(count: int, directory_bytes: int, offset: int) -> bytes:
+    """Return what closes the file: the end record, behind its ZIP64 form if needed.
+
+    Args:
+        count: Number of entries.
+        directory_bytes: Size of the directory.
+        offset: Where the directory starts.
+    """
+    records = b""
+    if count >= FULL16 or offset >= FULL32 or directory_bytes >= FULL32:
+        records = END64.pack(
+            END64_SIGNATURE,
+            END64.size - 12,
+            MADE_BY_UNIX | VERSION_ZIP64,
+            VERSION_ZIP64,
+            0,
+            0,
+            count,
+            count,
+            directory_bytes,
+            offset,
+        ) + LOCATOR.pack(LOCATOR_SIGNATURE, 0, offset + directory_bytes, 1)
+    stated = min(count, FULL16)
+    return records + END.pack(
+        END_SIGNATURE,
+        0,
+        0,
+        stated,
+        stated,
+        min(directory_bytes, FULL32),
+        min(offset, FULL32),
+        0,
+    )
+
+
+def closing_bytes(entries: Iterable[Entry], offset: int) -> bytes:
+    """Return the directory of `entries` and the end records, to lie at `offset`."""
+    records = [central_header(entry) for entry in entries]
+    directory = b"".join(records)
+    return directory + end_records(len(records), len(directory), offset)
+
+
+class ArchiveWriter:
+    """Write entries one after another into an open file, then the directory.
+
+    It holds at most 1 MiB of pending bytes. Raises OSError as the system does.
+    """
+
+    def __init__(
+        self, descriptor: int, *, offset: int = 0, entries: Sequence[Entry] = ()
+    ) -> None:
+        """Write to `descriptor` from `offset` on, behind the `entries` before it."""
+        self.entries = list(entries)
+        self._descriptor = descriptor
+        self._offset = offset
+        self._pending: list[bytes] = []
+        self._pending_bytes = 0
+
+    @property
+    def offset(self) -> int:
+        """Where the next byte goes."""
+        return self._offset + self._pending_bytes
+
+    def add(self, name: str, data: bytes, *, aligned: bool) -> None:
+        """Write one whole entry."""
+        self.add_counted(name, data, zlib.crc32(data), aligned=aligned)
+
+    def add_counted(self, name: str, data: bytes, crc32: int, *, aligned: bool) -> None:
+        """Write one whole entry whose checksum is known."""
+        size_bytes = len(data)
+        padding = alignment_padding(name, size_bytes, self.offset) if aligned else 0
+        entry = Entry(name, crc32, size_bytes, self.offset, padding)
+        self.entries.append(entry)
+        self.write(local_header(entry))
+        self.write(data)
+
+    def begin(self, name: str, most_bytes: int, *, aligned: bool) -> None:
+        """Start an entry of at most `most_bytes`; `write` its bytes, then `finish`.
+
+        Room for a ZIP64 field is kept when `most_bytes` may need one. If in the end it
+        does not, the room becomes padding, so that the size of the header never moves.
+        """
+        padding = alignment_padding(name, most_bytes, self.offset) if aligned else 0
+        self._begun = Entry(name, 0, most_bytes, self.offset, padding)
+        self.write(bytes(self._begun.data_offset - self._begun.offset))
+
+    def finish(self, crc32: int) -> None:
+        """End the entry begun: its header is written now that its size is known."""
+        self.flush()
+        begun = self._begun
+        size_bytes = self._offset - begun.data_offset
+        padding = begun.padding_bytes
+        if begun.size_bytes >= FULL32 > size_bytes:
+            padding += LOCAL_ZIP64_BYTES
+        entry = Entry(begun.name, crc32, size_bytes, begun.offset, padding)
+        write_all(self._descriptor, [local_header(entry)], begun.offset)
+        self.entries.append(entry)
+
+    def write(self, data: bytes) -> None:
+        """Append bytes as they are."""
+        self._pending.append(data)
+        self._pending_bytes += len(data)
+        if self._pending_bytes >= _PENDING_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand the pending bytes to the system."""
+        write_all(self._descriptor, self._pending, self._offset)
+        self._offset += self._pending_bytes
+        self._pending = []
+        self._pending_bytes = 0
+
+    def close_directory(self) -> int:
+        """Write the directory, cut off what lies behind it, return the file's size."""
+        self.write(closing_bytes(self.entries, self.offset))
+        self.flush()
+        os.ftruncate(self._descriptor, self._offset)
+        return self._offset
+
+
+def write_all(descriptor: int, pieces: Sequence[bytes], offset: int) -> None:
+    """Write all of `pieces`, one behind the other, from `offset` on."""
+    for start in range(0, len(pieces), 512):  # below every system's limit of a call
+        batch = pieces[start : start + 512]
+        size_bytes = sum(map(len, batch))
+        written = os.pwritev(descriptor, batch, offset)
+        while written < size_bytes:
+            rest = memoryview(b"".join(batch))
+            written += os.pwrite(descriptor, rest[written:], offset + written)
+        offset += size_bytes
+
+
+def combine_crc32(first: int, second: int, second_bytes: int) -> int:
+    """Return the CRC-32 of two stretches from the CRC-32 of each.
+
+    Source: zlib, crc32.c, ``crc32_combine``: appending zero bytes is linear over
+    GF(2), so it is one 32x32 matrix, found by repeated squaring.
+    """
+    return _apply(_zeros_operator(second_bytes), first) ^ second
+
+
+_operators: dict[int, tuple[int, ...]] = {}
+
+
+def _apply(matrix: Sequence[int], vector: int) -> int:
+    total = 0
+    row = 0
+    while vector:
+        if vector & 1:
+            total ^= matrix[row]
+        vector >>= 1
+        row += 1
+    return total
+
+
+def _zeros_operator(count: int) -> tuple[int, ...]:
+    known = _operators.get(count)
+    if known is not None:
+        return known
+    one_bit: tuple[int, ...] = (0xEDB88320, *(1 << row for row in range(31)))
+    power = one_bit
+    for _ in range(3):  # from one bit to one byte
+        power = tuple(_apply(power, row) for row in power)
+    result = tuple(1 << row for row in range(32))
+    rest = count
+    while rest:
+        if rest & 1:
+            result = tuple(_apply(power, row) for row in result)
+        power = tuple(_apply(power, row) for row in power)
+        rest >>= 1
+    if len(_operators) < 64:
+        _operators[count] = result
+    return result

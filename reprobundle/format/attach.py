@@ -1,0 +1,204 @@
+"""Attach replays outside the seal, and take them off again byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from reprobundle.errors import BadCallError, DigestError, LimitError
+from reprobundle.format import limits
+from reprobundle.format.archive import ArchiveWriter, Entry
+from reprobundle.format.atomic import explained, replacing
+from reprobundle.format.content import Content
+from reprobundle.format.digests import digest_bytes
+from reprobundle.format.integrity import check_replay_digests
+from reprobundle.format.journal import journal_path, locked, undoable
+from reprobundle.format.names import check_names
+from reprobundle.format.pairing import RECORD_NAME
+from reprobundle.format.reader import ReplayFile, open_bundle, open_replay_file
+from reprobundle.format.store import Planned, Source, store
+
+_PIECE_BYTES = 4 << 20
+
+Tree = tuple[bytes, Iterable[Source]]
+"""One replay: its ``record.json`` and its other files."""
+
+
+def attach_replay(bundle_path: Path, record: bytes, sources: Iterable[Source]) -> str:
+    """Append one replay to the bundle and return its id, the BLAKE3 of `record`.
+
+    No sealed byte changes. After a crash at any moment the next attach, detach or
+    `restore_bundle` first puts the old bundle back.
+
+    Args:
+        bundle_path: A bundle.
+        record: The replay's ``record.json``.
+        sources: Its other files, names relative to the record.
+
+    Raises:
+        BadCallError: It is attached already, or another process changes the bundle.
+        BundleError: The bundle is not as it must be, or a name is unsafe.
+        PackRefusedError: A source is no regular file, or changed while it was read.
+        EnvironmentUnusableError: There is no room, or the bundle cannot be changed.
+    """
+    replay_id = digest_bytes(record)
+    with locked(bundle_path) as descriptor, open_bundle(bundle_path) as bundle:
+        _refuse_attached(bundle, replay_id)
+        archive = _writer_behind(descriptor, bundle)
+        planned = _plan_tree(record, sources)
+        _check_count(len(bundle.entries) + len(planned))
+        with (
+            explained(f"cannot attach to {str(bundle_path)!r}"),
+            undoable(bundle_path, descriptor, archive.offset, bundle.anchor),
+        ):
+            store(archive, planned, workers=None, level=0, progress=None)
+            archive.close_directory()
+    return replay_id
+
+
+def attach_replay_file(bundle_path: Path, replay_path: Path) -> list[str]:
+    """Append the replays of a replay file that are not attached yet; return their ids.
+
+    Raises:
+        DigestError: A record of the file is not what it is named by.
+        BadCallError: Another process changes the bundle.
+        BundleError: The bundle or the file is not as it must be.
+        EnvironmentUnusableError: There is no room, or the bundle cannot be changed.
+    """
+    with (
+        open_replay_file(replay_path) as replays,
+        locked(bundle_path) as descriptor,
+        open_bundle(bundle_path) as bundle,
+    ):
+        for damage in check_replay_digests(replays):
+            raise DigestError(
+                damage.path, expected=damage.expected, got=damage.got, rule="R-4.32"
+            )
+        new = [id_ for id_ in replays.replay_ids if id_ not in bundle.replay_ids]
+        contents = replays.unsealed_contents()
+        names = [name for id_ in new for name in replays.replay_entries(id_)]
+        if not new:
+            return new
+        archive = _writer_behind(descriptor, bundle)
+        _check_count(len(bundle.entries) + len(names))
+        with (
+            explained(f"cannot attach to {str(bundle_path)!r}"),
+            undoable(bundle_path, descriptor, archive.offset, bundle.anchor),
+        ):
+            for name in names:
+                _copy_content(archive, contents[name])
+            archive.close_directory()
+    return new
+
+
+def detach_replay(bundle_path: Path, replay_id: str) -> None:
+    """Take one replay off; the bundle is then, byte for byte, as if never attached.
+
+    Raises:
+        MissingMemberError: No such replay is attached.
+        BadCallError: Another process changes the bundle.
+        BundleError: The bundle is not as it must be.
+        EnvironmentUnusableError: The bundle cannot be changed.
+    """
+    with locked(bundle_path) as descriptor, open_bundle(bundle_path) as bundle:
+        names = bundle.replay_entries(replay_id)
+        entries = bundle.entries
+        first = next(n for n, entry in enumerate(entries) if entry.name == names[0])
+        offset = entries[first].offset
+        archive = ArchiveWriter(descriptor, offset=offset, entries=entries[:first])
+        with (
+            explained(f"cannot detach from {str(bundle_path)!r}"),
+            undoable(bundle_path, descriptor, offset, bundle.anchor) as read_old,
+        ):
+            for entry in entries[first + len(names) :]:
+                archive.begin(entry.name, entry.size_bytes, aligned=_aligned(entry))
+                for start in range(entry.data_offset, entry.end, _PIECE_BYTES):
+                    count = min(_PIECE_BYTES, entry.end - start)
+                    archive.write(read_old(start, count))
+                archive.finish(entry.crc32)
+            archive.close_directory()
+
+
+def restore_bundle(bundle_path: Path) -> bool:
+    """Undo an attach or detach that was cut off; return whether there was one.
+
+    Raises:
+        BadCallError: It is under way in another process.
+        StructureError: The journal is damaged or belongs to another bundle.
+        EnvironmentUnusableError: The bundle cannot be changed.
+    """
+    interrupted = journal_path(bundle_path.resolve()).exists()
+    with locked(bundle_path):
+        return interrupted
+
+
+def write_replay_file(target: Path, trees: Iterable[Tree]) -> list[str]:
+    """Write replays alone to `target` (``NAME.rpr.zip``); return their ids.
+
+    Args:
+        target: Where the file goes; one that is there is replaced.
+        trees: For each replay its ``record.json`` and its other files, names relative
+            to the record.
+
+    Raises:
+        BadCallError: There is no replay, or one twice.
+        UnsafeNameError: A name is unsafe, or two of them are twins.
+        PackRefusedError: A source is no regular file, or changed while it was read.
+        EnvironmentUnusableError: A source cannot be read or the target not written.
+    """
+    planned = {digest_bytes(record): _plan_tree(record, tree) for record, tree in trees}
+    if not planned:
+        raise BadCallError("no replay to write")
+    with replacing(target) as descriptor:
+        archive = ArchiveWriter(descriptor)
+        for plans in planned.values():
+            store(archive, plans, workers=None, level=0, progress=None)
+        _check_count(len(archive.entries))
+        archive.close_directory()
+    return list(planned)
+
+
+def _plan_tree(record: bytes, sources: Iterable[Source]) -> list[Planned]:
+    """Return the files of one replay in the order in which they lie, all raw.
+
+    Outside the seal nothing says what is behind a name, so no file is compressed: its
+    entry has its own name and content.
+    """
+    top = f"replays/{digest_bytes(record)}"
+    ordered = sorted(sources, key=lambda source: source.path.encode())
+    everything = [Source(RECORD_NAME, "record", record), *ordered]
+    check_names(f"{top}/{source.path}" for source in everything)
+    return [
+        Planned(source, f"{top}/{source.path}", raw_up_to=None) for source in everything
+    ]
+
+
+def _refuse_attached(bundle: ReplayFile, replay_id: str) -> None:
+    if replay_id in bundle.replay_ids:
+        raise BadCallError(
+            f"replay {replay_id[:12]}… is attached already",
+            advice="detach it first to attach it anew",
+        )
+
+
+def _check_count(count: int) -> None:
+    if count > limits.ENTRY_COUNT:
+        message = f"{count:,} entries, at most {limits.ENTRY_COUNT:,} are read"
+        raise LimitError(message, rule="R-4.4", advice="detach older replays")
+
+
+def _writer_behind(descriptor: int, bundle: ReplayFile) -> ArchiveWriter:
+    end = bundle.entries[-1].end
+    return ArchiveWriter(descriptor, offset=end, entries=bundle.entries)
+
+
+def _copy_content(archive: ArchiveWriter, content: Content) -> None:
+    entry = content.entry
+    archive.begin(entry.name, entry.size_bytes, aligned=_aligned(entry))
+    for span in content.spans():
+        archive.write(content.stored(span))
+    archive.finish(entry.crc32)
+
+
+def _aligned(entry: Entry) -> bool:
+    return entry.size_bytes > limits.RAW_BYTES

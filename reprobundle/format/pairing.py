@@ -1,0 +1,159 @@
+"""Match the entries of an archive with what they are: sealed members, or replays."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+
+from reprobundle.errors import BundleError, MissingMemberError, StructureError
+from reprobundle.format import limits
+from reprobundle.format.archive import Entry
+from reprobundle.format.content import Content
+from reprobundle.format.manifest import MANIFEST_PATH, Member
+from reprobundle.format.store import raw_limit
+
+RECORD_NAME = "record.json"
+
+_SIGNATURE = re.compile(r"signatures/[^/]+")
+_REPLAY = re.compile(r"replays/([0-9a-f]{64})/(.+)", re.DOTALL)
+
+
+def pair_members(
+    file: io.FileIO, members: Sequence[Member], entries: Sequence[Entry]
+) -> dict[str, Content]:
+    """Return the content of each member, by path; every entry belongs to one.
+
+    Args:
+        file: The open archive.
+        members: The members of a proven manifest.
+        entries: The proven entries before ``manifest.json``.
+
+    Raises:
+        MissingMemberError: A member has no entry.
+        StructureError: An entry has no member, lies at another place than the
+            manifest's order says, could belong to two, or has an impossible size.
+    """
+    left = {entry.name: entry for entry in entries}
+    paths = {member.path for member in members}
+    contents: dict[str, Content] = {}
+    order = []
+    for member in members:
+        entry = left.pop(member.path, None)
+        if entry is None:
+            name = f"{member.path}.zst"
+            entry = left.pop(name, None)
+            if entry is None:
+                raise MissingMemberError(
+                    "listed in the manifest, but not in the file",
+                    rule="R-4.15",
+                    where=member.path,
+                )
+            if name in paths:
+                raise _wrong(name, "could be two members of the manifest", "R-4.18")
+        order.append(entry)
+        contents[member.path] = _content(file, member, entry)
+    for name in left:
+        raise _wrong(name, "in the file, but not listed in the manifest", "R-4.16")
+    for due, entry in zip(order, entries, strict=True):
+        if due is not entry:
+            raise _wrong(entry.name, f"{due.name!r} is due at this place", "R-4.17")
+    return contents
+
+
+def group_replays(entries: Sequence[Entry]) -> dict[str, tuple[str, ...]]:
+    """Return the names of each replay's entries, by replay id, in order.
+
+    Args:
+        entries: The proven entries outside the seal.
+
+    Raises:
+        StructureError: An entry is neither a signature nor part of a replay, or a
+            replay is scattered, out of order or without its record.
+    """
+    groups: dict[str, list[str]] = {}
+    last = ""
+    for entry in entries:
+        check_aligned(entry)
+        match = _REPLAY.fullmatch(entry.name)
+        if match is None:
+            if not _SIGNATURE.fullmatch(entry.name):
+                raise _misplaced(entry)
+            last = ""
+            continue
+        replay_id = match[1]
+        if replay_id != last:
+            if replay_id in groups:
+                raise _wrong(entry.name, "apart from the rest of its replay", "R-4.31")
+            if match[2] != RECORD_NAME:
+                raise _wrong(entry.name, f"{RECORD_NAME} must come first", "R-4.31")
+            groups[replay_id] = []
+            last = replay_id
+        groups[replay_id].append(entry.name)
+    for names in groups.values():
+        if names[1:] != sorted(names[1:], key=str.encode):
+            raise _wrong(names[0], "the files behind it are not sorted", "R-4.31")
+    return {replay_id: tuple(names) for replay_id, names in groups.items()}
+
+
+def record_id(name: str) -> str:
+    """Return the replay id if `name` is the record of a replay, else nothing."""
+    match = _REPLAY.fullmatch(name)
+    return match[1] if match and match[2] == RECORD_NAME else ""
+
+
+def _content(file: io.FileIO, member: Member, entry: Entry) -> Content:
+    compressed = entry.name != member.path
+    if not compressed and entry.size_bytes != member.size_bytes:
+        message = f"{entry.size_bytes:,} bytes, the manifest says {member.size_bytes:,}"
+        raise _wrong(member.path, message, "R-4.19")
+    if compressed:
+        _check_compressed(member, entry)
+    else:
+        check_aligned(entry)
+    return Content(
+        file,
+        member.path,
+        entry,
+        member.size_bytes,
+        compressed,
+        member.blake3,
+        member.chunks,
+    )
+
+
+def check_aligned(entry: Entry) -> None:
+    """Refuse an entry of more than 16 KiB whose content does not start aligned.
+
+    Raises:
+        StructureError: It could not be mapped into memory in place.
+    """
+    if (
+        entry.size_bytes > limits.RAW_BYTES
+        and entry.data_offset % limits.ALIGN_BYTES != 0
+    ):
+        message = f"content starts at byte {entry.data_offset:,}, not a multiple of 64"
+        raise _wrong(entry.name, message, "R-4.13")
+
+
+def _check_compressed(member: Member, entry: Entry) -> None:
+    limit = raw_limit(member.role)
+    if limit is None or member.size_bytes <= limits.RAW_BYTES:
+        raise _wrong(entry.name, "must be readable without zstd", "R-4.23")
+    count = -(-member.size_bytes // limits.CHUNK_BYTES)
+    most = member.size_bytes + count * (limits.FRAME_BYTES - limits.CHUNK_BYTES)
+    if entry.size_bytes > most:
+        message = f"{entry.size_bytes:,} bytes for {member.size_bytes:,} plain ones"
+        raise _wrong(entry.name, message, "R-4.19")
+
+
+def _misplaced(entry: Entry) -> BundleError:
+    if entry.name == MANIFEST_PATH or not entry.name.startswith(
+        ("replays/", "signatures/")
+    ):
+        return _wrong(entry.name, "it lies behind the manifest, unsealed", "R-4.30")
+    return _wrong(entry.name, "neither a signature nor part of a replay", "R-4.30")
+
+
+def _wrong(name: str, message: str, rule: str) -> StructureError:
+    return StructureError(message, rule=rule, where=name)

@@ -1,0 +1,328 @@
+"""Open a bundle: prove its structure first, then give out checked content."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import BinaryIO, TypeVar, cast
+
+from reprobundle.errors import (
+    BundleError,
+    DocumentError,
+    LimitError,
+    MissingMemberError,
+    NotABundleError,
+)
+from reprobundle.format import limits
+from reprobundle.format.archive import LOCAL, Entry
+from reprobundle.format.atomic import explained
+from reprobundle.format.content import Content, ContentStream
+from reprobundle.format.digests import digest_bytes
+from reprobundle.format.extraction import extract
+from reprobundle.format.integrity import Damage, check_digests
+from reprobundle.format.journal import explain_interrupted
+from reprobundle.format.manifest import (
+    MANIFEST_PATH,
+    Manifest,
+    Member,
+    decode_manifest,
+    decode_version,
+    is_newer_minor,
+)
+from reprobundle.format.names import check_names
+from reprobundle.format.pairing import (
+    check_aligned,
+    group_replays,
+    pair_members,
+    record_id,
+)
+from reprobundle.format.structure import (
+    Directory,
+    prove_structure,
+    read_directory,
+    read_exactly,
+)
+
+__all__ = [
+    "Bundle",
+    "Damage",
+    "ReplayFile",
+    "check_digests",
+    "extract",
+    "open_bundle",
+    "open_replay_file",
+]
+
+_BUFFER_BYTES = 1 << 16
+
+Opened = TypeVar("Opened", bound="ReplayFile")
+
+
+class ReplayFile:
+    """An open archive of replays whose structure has been proven.
+
+    Attributes:
+        path: The file.
+        size_bytes: Its size.
+        entries: Every entry of the archive, in the order in which they lie.
+        replay_ids: Record ids of its replays, in the order of attaching.
+        signatures: Names of the unsealed files below ``signatures/``.
+    """
+
+    def __init__(
+        self, path: Path, file: io.FileIO, entries: Sequence[Entry], sealed_count: int
+    ) -> None:
+        """Take an open file; `entries` from `sealed_count` on are outside the seal."""
+        self.path = path
+        self.size_bytes = os.fstat(file.fileno()).st_size
+        self.entries = tuple(entries)
+        self._file = file
+        unsealed = entries[sealed_count:]
+        self._replays = group_replays(unsealed)
+        if not sealed_count and not self._replays:
+            raise NotABundleError("a ZIP file without a replay", rule="R-4.31")
+        self._unsealed = {
+            entry.name: Content(file, entry.name, entry, entry.size_bytes)
+            for entry in unsealed
+        }
+        self.replay_ids = tuple(self._replays)
+        self.signatures = tuple(
+            name for name in self._unsealed if name.startswith("signatures/")
+        )
+
+    def __enter__(self: Opened) -> Opened:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; streams of it cannot be read any more."""
+        self._file.close()
+
+    def replay_entries(self, replay_id: str) -> tuple[str, ...]:
+        """Return the full names (``replays/<id>/…``) of an attached replay's files.
+
+        Raises:
+            MissingMemberError: No such replay is attached.
+        """
+        if replay_id not in self._replays:
+            raise MissingMemberError(
+                f"no replay {replay_id[:64]!r} is attached", rule="R-4.35"
+            )
+        return self._replays[replay_id]
+
+    def read_unsealed(
+        self, name: str, *, limit_bytes: int = limits.DOCUMENT_BYTES
+    ) -> bytes:
+        """Return the content of a file outside the seal.
+
+        A replay's ``record.json`` is compared with the id; all else is for the caller
+        to compare with that record.
+
+        Raises:
+            MissingMemberError: There is no such file.
+            LimitError: It is larger than `limit_bytes`.
+            DigestError: It is a record that does not have the digest it is named by.
+        """
+        content = self._find_unsealed(name)
+        _check_size(content, limit_bytes)
+        data = content.read()
+        content.check(data, record_id(name))
+        return data
+
+    def open_unsealed(self, name: str) -> BinaryIO:
+        """Return a seekable stream of a file outside the seal, nothing compared.
+
+        Raises:
+            MissingMemberError: There is no such file.
+        """
+        return _stream(self._find_unsealed(name))
+
+    def unsealed_contents(self) -> Mapping[str, Content]:
+        """Return the contents outside the seal, by name."""
+        return MappingProxyType(self._unsealed)
+
+    def _find_unsealed(self, name: str) -> Content:
+        if name not in self._unsealed:
+            raise MissingMemberError(
+                f"no file {name!r} outside the seal", rule="R-4.35"
+            )
+        return self._unsealed[name]
+
+
+class Bundle(ReplayFile):
+    """An open bundle whose structure has been proven; made by `open_bundle`.
+
+    Attributes:
+        path: The file.
+        id: Bundle id, BLAKE3 of the manifest.
+        manifest: The manifest.
+        members: Path → member, in layout order, without the manifest itself.
+        size_bytes: Size of the bundle file.
+        newer_minor: Whether it follows a newer 1.x and may hold facts that this
+            reader does not know.
+        replay_ids: Record ids of the attached replays, in the order of attaching.
+        signatures: Names of the unsealed files below ``signatures/``.
+    """
+
+    def __init__(self, path: Path, file: io.FileIO, entries: Sequence[Entry]) -> None:
+        """Take an open file whose entries have been proven."""
+        position = [entry.name for entry in entries].index(MANIFEST_PATH)
+        super().__init__(path, file, entries, position + 1)
+        entry = entries[position]
+        check_aligned(entry)
+        content = Content(file, MANIFEST_PATH, entry, entry.size_bytes)
+        _check_size(content, limits.DOCUMENT_BYTES)
+        data = content.read()
+        self.id = digest_bytes(data)
+        self.manifest: Manifest = decode_manifest(data)
+        self.newer_minor = is_newer_minor(self.manifest.version)
+        members = self.manifest.members
+        self.members: Mapping[str, Member] = MappingProxyType(
+            {member.path: member for member in members}
+        )
+        self._sealed = pair_members(file, members, entries[:position])
+        self._manifest = content._replace(digest=self.id)
+
+    def read(self, path: str, *, limit_bytes: int = limits.DOCUMENT_BYTES) -> bytes:
+        """Return the plain content of a sealed member, its digest checked.
+
+        Raises:
+            MissingMemberError: The bundle has no such member.
+            LimitError: It is larger than `limit_bytes`.
+            DigestError: Its content is not what was sealed.
+            StructureError: It cannot be decompressed.
+        """
+        content = self.content(path)
+        _check_size(content, limit_bytes)
+        return content.read()
+
+    def open(self, path: str) -> BinaryIO:
+        """Return a seekable stream of the plain content of a sealed member.
+
+        Each chunk is checked against its sealed digest before a byte of it is given
+        out. At most one chunk is held.
+
+        Raises:
+            MissingMemberError: The bundle has no such member. Reading may raise
+                `DigestError` and `StructureError`.
+        """
+        return _stream(self.content(path))
+
+    @property
+    def anchor(self) -> Content:
+        """The manifest: what tells this bundle from every other one."""
+        return self._manifest
+
+    def content(self, path: str) -> Content:
+        """Return the content of a sealed member, or of the manifest.
+
+        Raises:
+            MissingMemberError: The bundle has no such member.
+        """
+        if path == MANIFEST_PATH:
+            return self._manifest
+        if path not in self._sealed:
+            raise MissingMemberError(f"no member {path!r}", rule="R-4.35")
+        return self._sealed[path]
+
+
+def open_bundle(path: Path) -> Bundle:
+    """Open the bundle at `path` after proving its structure.
+
+    Raises:
+        NotABundleError: The file is something else, empty or cut short.
+        UnsupportedVersionError: It follows a newer major version.
+        BundleError: Its structure, names, limits or manifest are not as they must be.
+        EnvironmentUnusableError: The file cannot be read.
+    """
+    file = _open_file(path)
+    try:
+        directory = read_directory(file.fileno(), os.fstat(file.fileno()).st_size)
+        _refuse_other_formats(file, directory)
+        return Bundle(path, file, _prove(file, directory))
+    except BundleError as error:
+        file.close()
+        explain_interrupted(path, error)
+        raise
+    except BaseException:
+        file.close()
+        raise
+
+
+def open_replay_file(path: Path) -> ReplayFile:
+    """Open replays that travel alone (``NAME.rpr.zip``), as strictly as a bundle.
+
+    Raises:
+        NotABundleError: The file is something else, empty or cut short.
+        BundleError: Its structure, names or limits are not as they must be.
+        EnvironmentUnusableError: The file cannot be read.
+    """
+    file = _open_file(path)
+    try:
+        directory = read_directory(file.fileno(), os.fstat(file.fileno()).st_size)
+        return ReplayFile(path, file, _prove(file, directory), 0)
+    except BaseException:
+        file.close()
+        raise
+
+
+def _open_file(path: Path) -> io.FileIO:
+    with explained(f"cannot read {str(path)!r}"):
+        # Asked before opening: to open a pipe would wait for its other end.
+        if stat.S_ISFIFO(path.stat().st_mode):
+            raise NotABundleError("no file but a pipe", rule="R-4.1")
+        return path.open("rb", buffering=0)
+
+
+def _prove(file: io.FileIO, directory: Directory) -> list[Entry]:
+    check_names(entry.name for entry in directory.entries)
+    return prove_structure(file.fileno(), directory)
+
+
+def _refuse_other_formats(file: io.FileIO, directory: Directory) -> None:
+    """Refuse a ZIP file that is no bundle, or one of a newer major version.
+
+    It looks at the manifest before anything is proven: a newer major version may have
+    another structure, and "update" is the better answer then. Every other objection
+    waits for the structure to be proven.
+    """
+    names = (entry for entry in directory.entries if entry.name == MANIFEST_PATH)
+    entry = next(names, None)
+    if entry is None:
+        raise NotABundleError(
+            f"a ZIP file without {MANIFEST_PATH}",
+            rule="R-4.15",
+            advice="no bundle, or the contents of one packed anew",
+        )
+    if entry.size_bytes > limits.DOCUMENT_BYTES:
+        return
+    with contextlib.suppress(NotABundleError, DocumentError, LimitError):
+        head = read_exactly(file.fileno(), entry.offset, LOCAL.size)
+        name_bytes, extra_bytes = LOCAL.unpack(head)[-2:]
+        start = entry.offset + LOCAL.size + name_bytes + extra_bytes
+        decode_version(read_exactly(file.fileno(), start, entry.size_bytes))
+
+
+def _check_size(content: Content, limit_bytes: int) -> None:
+    if content.size_bytes > limit_bytes:
+        raise LimitError(
+            f"{content.size_bytes:,} bytes, at most {limit_bytes:,} are read at once",
+            rule="R-4.34",
+            where=content.name,
+        )
+
+
+def _stream(content: Content) -> BinaryIO:
+    return cast("BinaryIO", io.BufferedReader(ContentStream(content), _BUFFER_BYTES))

@@ -1,0 +1,398 @@
+"""Prove that each byte of a ZIP file belongs to exactly one entry, and hides nothing.
+
+`read_directory` finds the entries of any ZIP file within the limits; `prove_structure`
+then accepts only the canonical form. Between the two a caller may look at the
+manifest's version: a newer major version may have other rules.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import NamedTuple
+
+from reprobundle.errors import (
+    BundleError,
+    LimitError,
+    NotABundleError,
+    StructureError,
+)
+from reprobundle.format import archive, limits
+from reprobundle.format.archive import Entry
+
+_COMMENT_BYTES = 0xFFFF
+_LONGEST_END_BYTES = archive.END64.size + archive.LOCATOR.size + archive.END.size
+
+# First bytes of files that are taken for a bundle by mistake.
+_KNOWN_STARTS = (
+    (b"%PDF", "a PDF document"),
+    (b"\x1f\x8b", "a gzip file"),
+    (b"\x28\xb5\x2f\xfd", "a zstd file"),
+    (b"7z\xbc\xaf", "a 7z archive"),
+    (b"\x89PNG", "a PNG image"),
+    (b"\x89HDF", "an HDF5 file"),
+    (b"version https://git-lfs", "a Git LFS pointer"),
+    (b"<!DOCTYPE", "a web page"),
+    (b"<html", "a web page"),
+    (b"{", "a JSON document"),
+)
+
+_LENGTHS = struct.Struct("<HH")
+_LOCAL_FIELDS = (
+    "signature",
+    "version",
+    "flags",
+    "method",
+    "time",
+    "date",
+    "crc32",
+    "compressed size",
+    "size",
+    "name length",
+    "extra length",
+)
+_CENTRAL_FIELDS = (
+    "signature",
+    "made by",
+    "version",
+    "flags",
+    "method",
+    "time",
+    "date",
+    "crc32",
+    "compressed size",
+    "size",
+    "name length",
+    "extra length",
+    "comment length",
+    "disk",
+    "internal attributes",
+    "external attributes",
+    "offset",
+)
+
+
+class Directory(NamedTuple):
+    """The directory of a ZIP file, as far as it can be read without trusting it.
+
+    Attributes:
+        entries: The entries in the order of the directory; padding is not known yet.
+        offset: Where the directory starts.
+        data: The directory's bytes.
+        tail: The end records' bytes.
+    """
+
+    entries: list[Entry]
+    offset: int
+    data: bytes
+    tail: bytes
+
+
+def read_directory(descriptor: int, size_bytes: int) -> Directory:
+    """Return the directory of the file open at `descriptor`.
+
+    Raises:
+        NotABundleError: It is no ZIP file, or one that was cut short.
+        LimitError: It states more entries or a larger directory than allowed.
+        StructureError: Its end records contradict the file or each other.
+        UnsafeNameError: Never; names are the caller's to check.
+    """
+    tail = _read_end(descriptor, size_bytes)
+    count, directory_bytes, offset, tail = _parse_end(tail)
+    if count > limits.ENTRY_COUNT:
+        message = f"{count:,} entries stated, at most {limits.ENTRY_COUNT:,} are read"
+        raise LimitError(message, rule="R-4.4")
+    if directory_bytes > limits.DIRECTORY_BYTES:
+        message = (
+            f"a directory of {directory_bytes:,} bytes stated, at most "
+            f"{limits.DIRECTORY_BYTES:,} are read"
+        )
+        raise LimitError(message, rule="R-4.4")
+    start_of_end = size_bytes - len(tail)
+    if offset + directory_bytes != start_of_end:
+        raise StructureError(
+            f"the directory is said to end at byte {offset + directory_bytes:,}, "
+            f"the end record starts at {start_of_end:,}",
+            rule="R-4.5",
+            advice="the file is incomplete or something was put into it",
+        )
+    data = read_exactly(descriptor, offset, directory_bytes)
+    return Directory(_parse_records(data, count), offset, data, tail)
+
+
+def prove_structure(descriptor: int, directory: Directory) -> list[Entry]:
+    """Return the entries of `directory`, each with its place in the file proven.
+
+    Raises:
+        StructureError: Any byte is not what the canonical form of these entries has.
+    """
+    position = 0
+    proven = []
+    for entry in directory.entries:
+        if entry.offset != position:
+            what = "bytes belong to no entry" if entry.offset > position else "overlaps"
+            raise StructureError(
+                f"{what}: starts at byte {entry.offset:,}, expected {position:,}",
+                rule="R-4.11",
+                where=entry.name,
+            )
+        known, header_bytes = _prove_local(descriptor, entry, directory.offset)
+        proven.append(known)
+        position += header_bytes + entry.size_bytes
+    if position != directory.offset:
+        raise StructureError(
+            f"the entries end at byte {position:,}, the directory starts at "
+            f"{directory.offset:,}",
+            rule="R-4.11",
+        )
+    if archive.closing_bytes(proven, directory.offset) != (
+        directory.data + directory.tail
+    ):
+        raise _explain_directory(directory)
+    return proven
+
+
+def read_exactly(descriptor: int, offset: int, count: int) -> bytes:
+    """Return `count` bytes from `offset` on.
+
+    Raises:
+        NotABundleError: The file ends before.
+    """
+    pieces: list[bytes] = []
+    while count:
+        piece = os.pread(descriptor, min(count, 1 << 30), offset)
+        if not piece:
+            raise NotABundleError(
+                f"the file ends at byte {offset:,} while it is read", rule="R-4.1"
+            )
+        if len(piece) == count and not pieces:
+            return piece
+        pieces.append(piece)
+        offset += len(piece)
+        count -= len(piece)
+    return b"".join(pieces)
+
+
+def _read_end(descriptor: int, size_bytes: int) -> bytes:
+    """Return the last bytes, proven to end in an end record without a comment."""
+    if not size_bytes:
+        raise NotABundleError("the file is empty", rule="R-4.1")
+    length = min(_LONGEST_END_BYTES, size_bytes)
+    tail = read_exactly(descriptor, size_bytes - length, length)
+    signature = archive.END_SIGNATURE.to_bytes(4, "little")
+    end = tail[-archive.END.size :]
+    if len(tail) >= archive.END.size and end.startswith(signature):
+        if end[-2:] != b"\0\0":
+            raise StructureError("the end record states a comment", rule="R-4.2")
+        return tail
+    length = min(_COMMENT_BYTES + archive.END.size, size_bytes)
+    area = read_exactly(descriptor, size_bytes - length, length)
+    found = area.rfind(signature)
+    if found >= 0:
+        behind = length - found - archive.END.size
+        raise StructureError(
+            f"{behind:,} bytes behind the end record"
+            if behind > 0
+            else "the end record is incomplete",
+            rule="R-4.2" if behind > 0 else "R-4.1",
+            advice="the file was changed or cut after it was written",
+        )
+    raise _not_a_zip(read_exactly(descriptor, 0, min(64, size_bytes)))
+
+
+def _not_a_zip(start: bytes) -> NotABundleError:
+    if start.startswith(archive.LOCAL_SIGNATURE.to_bytes(4, "little")):
+        return NotABundleError(
+            "the file starts as a ZIP file but its end is missing",
+            rule="R-4.1",
+            advice="it was cut short; obtain it again",
+        )
+    for magic, what in _KNOWN_STARTS:
+        if start.startswith(magic):
+            return NotABundleError(f"no ZIP file but {what}", rule="R-4.1")
+    return NotABundleError("no ZIP file", rule="R-4.1")
+
+
+def _parse_end(tail: bytes) -> tuple[int, int, int, bytes]:
+    """Return count, size and offset of the directory, and the end records' bytes."""
+    end = tail[-archive.END.size :]
+    _, _, _, _, count, directory_bytes, offset, _ = archive.END.unpack(end)
+    if (
+        count < archive.FULL16
+        and directory_bytes < archive.FULL32
+        and offset < archive.FULL32
+    ):
+        return count, directory_bytes, offset, end
+    if len(tail) < _LONGEST_END_BYTES:
+        raise _bad_zip64("its record is missing")
+    end64 = archive.END64.unpack(tail[: archive.END64.size])
+    locator = archive.LOCATOR.unpack(tail[archive.END64.size : -archive.END.size])
+    if end64[0] != archive.END64_SIGNATURE or locator[0] != archive.LOCATOR_SIGNATURE:
+        raise _bad_zip64("its record is missing")
+    return end64[7], end64[8], end64[9], tail
+
+
+def _parse_records(data: bytes, count: int) -> list[Entry]:
+    entries: list[Entry] = []
+    position = 0
+    for _ in range(count):
+        if len(data) - position < archive.CENTRAL.size:
+            raise _bad_count(count, len(entries))
+        fields = archive.CENTRAL.unpack_from(data, position)
+        if fields[0] != archive.CENTRAL_SIGNATURE:
+            raise _bad_count(count, len(entries))
+        name_bytes, extra_bytes, comment_bytes = fields[10:13]
+        position += archive.CENTRAL.size
+        name = _decode_name(data[position : position + name_bytes])
+        extra = data[position + name_bytes : position + name_bytes + extra_bytes]
+        size_bytes, offset = _parse_zip64(fields[9], fields[16], extra)
+        entries.append(Entry(name, fields[7], size_bytes, offset))
+        position += name_bytes + extra_bytes + comment_bytes
+    if position != len(data):
+        raise StructureError(
+            f"{len(data) - position:,} bytes of the directory belong to no entry",
+            rule="R-4.5",
+        )
+    return entries
+
+
+def _parse_zip64(size_bytes: int, offset: int, extra: bytes) -> tuple[int, int]:
+    if size_bytes != archive.FULL32 and offset != archive.FULL32:
+        return size_bytes, offset
+    # In this order and no other: size, compressed size, offset, each if it is full.
+    count = (2 if size_bytes == archive.FULL32 else 0) + (offset == archive.FULL32)
+    layout = struct.Struct(f"<HH{count}Q")
+    if len(extra) != layout.size:
+        raise _bad_zip64("its field is missing or too long")
+    kind, length, *values = layout.unpack(extra)
+    if kind != archive.ZIP64_ID or length != 8 * count:
+        raise _bad_zip64("its field is missing or too long")
+    if size_bytes == archive.FULL32:
+        size_bytes = values[0]
+    if offset == archive.FULL32:
+        offset = values[-1]
+    return size_bytes, offset
+
+
+def _decode_name(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise StructureError(
+            f"the entry name {raw[:40]!r} is not UTF-8", rule="R-4.14"
+        ) from error
+
+
+def _prove_local(descriptor: int, entry: Entry, end: int) -> tuple[Entry, int]:
+    """Return `entry` with its padding, and the length of its proven local header."""
+    least = archive.header_bytes(entry.name, entry.size_bytes, 0)
+    most = min(least + archive.PADDING_LIMIT_BYTES, end - entry.offset)
+    head = os.pread(descriptor, max(most, 0), entry.offset)
+    if len(head) < least:
+        raise StructureError(
+            "its local header does not fit before the directory",
+            rule="R-4.11",
+            where=entry.name,
+        )
+    name_bytes, extra_bytes = _LENGTHS.unpack_from(head, archive.LOCAL.size - 4)
+    length = archive.LOCAL.size + name_bytes + extra_bytes
+    padding = length - least
+    known = entry
+    if 4 <= padding <= archive.PADDING_LIMIT_BYTES:
+        known = Entry(entry.name, entry.crc32, entry.size_bytes, entry.offset, padding)
+    if head[:length] != archive.local_header(known):
+        raise _explain_local(entry, head)
+    if entry.offset + length + entry.size_bytes > end:
+        raise StructureError(
+            f"its {entry.size_bytes:,} bytes reach into the directory",
+            rule="R-4.11",
+            where=entry.name,
+        )
+    return known, length
+
+
+def _explain_local(entry: Entry, head: bytes) -> BundleError:
+    expected = archive.LOCAL.unpack_from(archive.local_header(entry))
+    got = archive.LOCAL.unpack_from(head)
+    for label, want, have in zip(_LOCAL_FIELDS, expected, got, strict=True):
+        if want != have and label != "extra length":
+            return _explain_field(entry.name, "local header", label, want, have)
+    start = archive.LOCAL.size
+    name = entry.name.encode()
+    if head[start : start + len(name)] != name:
+        return StructureError(
+            "the local header has another name than the directory",
+            rule="R-4.10",
+            where=entry.name,
+        )
+    return StructureError(
+        "the local header has an extra field that is neither ZIP64 nor zero padding",
+        rule="R-4.9",
+        where=entry.name,
+    )
+
+
+def _explain_directory(directory: Directory) -> BundleError:
+    position = 0
+    for entry in directory.entries:
+        expected = archive.central_header(entry)
+        got = directory.data[position : position + len(expected)]
+        if got != expected:
+            return _explain_central(entry, expected, got)
+        position += len(expected)
+    return _bad_zip64("the end records do not agree with the directory")
+
+
+def _explain_central(entry: Entry, expected: bytes, got: bytes) -> BundleError:
+    wanted = archive.CENTRAL.unpack_from(expected)
+    found = archive.CENTRAL.unpack_from(got)
+    for label, want, have in zip(_CENTRAL_FIELDS, wanted, found, strict=True):
+        if want != have and label != "extra length":
+            return _explain_field(entry.name, "directory", label, want, have)
+    return StructureError(
+        "the directory has an extra field that is not ZIP64",
+        rule="R-4.9",
+        where=entry.name,
+    )
+
+
+def _explain_field(
+    name: str, structure: str, label: str, want: int, have: int
+) -> BundleError:
+    """Return the error for one field that is not as it must be."""
+    if label == "method":
+        return StructureError(
+            f"{structure}: compression method {have}, expected 0 (stored)",
+            rule="R-4.6",
+            where=name,
+            advice="the bundle was zipped again; use the original file",
+        )
+    if label == "flags":
+        why = " (encrypted)" if have & 1 else " (data descriptor)" if have & 8 else ""
+        return StructureError(
+            f"{structure}: flags {have:#06x}{why}, expected {want:#06x}",
+            rule="R-4.7",
+            where=name,
+        )
+    if label == "external attributes" and have >> 28 == 0o12:
+        return StructureError(
+            f"{structure}: it is a symbolic link", rule="R-4.8", where=name
+        )
+    agreement = {"crc32", "size", "compressed size", "name length", "signature"}
+    rule = "R-4.8"
+    if label in agreement:
+        rule = "R-4.10" if structure == "local header" else "R-4.12"
+    return StructureError(
+        f"{structure}: {label} is {have:#x}, expected {want:#x}", rule=rule, where=name
+    )
+
+
+def _bad_count(stated: int, found: int) -> StructureError:
+    return StructureError(
+        f"the end record states {stated:,} entries, the directory holds {found:,}",
+        rule="R-4.5",
+    )
+
+
+def _bad_zip64(message: str) -> StructureError:
+    return StructureError(f"ZIP64: {message}", rule="R-4.3")
