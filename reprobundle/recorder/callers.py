@@ -1,0 +1,52 @@
+"""Name the place in the user's code that a call came from."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+
+_OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+_STANDARD = os.path.join(os.path.dirname(os.path.abspath(os.__file__)), "")
+_PACKAGES = ("/site-packages/", "/dist-packages/")
+
+
+def caller(project: str) -> str:
+    """Return ``file:line`` of the innermost frame that is the user's.
+
+    That is the innermost one inside `project`; if there is none, the innermost one
+    outside this package, the standard library and installed packages; if there is
+    none either, the innermost one outside this package.
+    """
+    top = os.path.join(project, "")
+    own: FrameType | None = None
+    nearest: FrameType | None = None
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith((_OURS, "<frozen")):
+            nearest = nearest or frame
+            if _is_users(name):
+                own = own or frame
+                if name.startswith(top):
+                    return _place(frame)
+        frame = frame.f_back
+    found = own or nearest
+    return _place(found) if found is not None else ""
+
+
+def is_ours(name: str) -> bool:
+    """Tell whether a code object's file name lies in this package."""
+    return name.startswith(_OURS)
+
+
+def _is_users(name: str) -> bool:
+    installed = any(part in name for part in _PACKAGES)
+    return not installed and not name.startswith(_STANDARD)
+
+
+def _place(frame: FrameType) -> str:
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"

@@ -1,0 +1,246 @@
+"""Measure how long the phases of a run take.
+
+Work on an accelerator is queued: without waiting for it, a clock measures how fast
+Python can ask, not how long the device needs. So the device in use is synchronised
+before each reading, and each total says how.
+"""
+
+from __future__ import annotations
+
+from _thread import get_ident
+from time import monotonic_ns
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from .session import Session
+
+_KEPT = 10_000
+_FLUSH_NS = 1_000_000_000
+# A flush sorts the kept durations for their median. Waiting this many times longer
+# than the last flush took keeps all of them below half a percent of the run.
+_FLUSH_COST_FACTOR = 200
+
+
+class Total:
+    """Sums over all entries of one phase, and a thinned series of durations."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.count = 0
+        self.total_ns = 0
+        self.longest_ns = 0
+        self.synchronized = "cpu"
+        self.synchronizations = 0
+        self._kept: list[int] = []
+        self._stride = 1
+
+    def add(self, elapsed_ns: int) -> None:
+        """Count one entry of this length."""
+        if self.count % self._stride == 0:
+            self._kept.append(elapsed_ns)
+            if len(self._kept) >= _KEPT:
+                # Every second one goes, evenly over the whole run: keeping only the
+                # first ones would make the median that of the warm-up.
+                del self._kept[1::2]
+                self._stride *= 2
+        self.count += 1
+        self.total_ns += elapsed_ns
+        if elapsed_ns > self.longest_ns:
+            self.longest_ns = elapsed_ns
+
+    def note(self, how: str) -> None:
+        """Note how the device was synchronised for one clock reading."""
+        if how == "cpu":
+            return
+        if how == "none" or self.synchronized == "none":
+            self.synchronized = "none"
+        else:
+            self.synchronized = how
+            self.synchronizations += 1
+
+    def fields(self) -> dict[str, object]:
+        """Return the totals as the event contract wants them."""
+        ordered = sorted(self._kept)
+        return {
+            "name": self.name,
+            "count": self.count,
+            "total_ns": self.total_ns,
+            "median_ns": ordered[len(ordered) // 2] if ordered else 0,
+            "longest_ns": self.longest_ns,
+            "synchronized": self.synchronized,
+            "synchronizations": self.synchronizations,
+        }
+
+
+class Clock:
+    """Open and close spans, and send the totals at most once a second.
+
+    The recorder's own phases do not nest: inside an open one, further ones belong to
+    it (a transform made of modules is part of ``data``). The exception is
+    ``optimizer``: a step with a closure runs forward and backward passes, which are
+    counted as such and taken from the step's own time. One thread is measured: the
+    first that trains.
+
+    Args:
+        session: Where events go.
+        synchronize: Waits for the device in use; returns ``cpu``, ``cuda``, ``mps``,
+            ``none``.
+    """
+
+    def __init__(self, session: Session, synchronize: Callable[[], str]) -> None:
+        self._session = session
+        self._synchronize = synchronize
+        self._thread = get_ident()
+        self._claimed = False
+        self.steps = 0
+        self._reset()
+
+    def _reset(self) -> None:
+        self._totals: dict[str, Total] = {}
+        self._open: list[list[int]] = []
+        self._names: list[str] = []
+        self._sent_ns = monotonic_ns()
+        self._pause_ns = _FLUSH_NS
+        self._changed = False
+
+    def continue_in_fork(self) -> None:
+        """Start anew: the parent reports what happened before the fork."""
+        self._thread = get_ident()
+        self._claimed = False
+        self.steps = 0
+        self._reset()
+
+    def begin(self, name: str) -> bool:
+        """Open a span of a phase of ours; tell whether `end` must be called."""
+        try:
+            if get_ident() != self._thread and not self._claim(name):
+                return False
+            if self._names and self._names[-1] != "optimizer":
+                return False
+            if name != "import":
+                self._claimed = True
+            how = self._synchronize()
+            if how != "cpu":
+                self._total(name).note(how)
+            self._names.append(name)
+            self._open.append([monotonic_ns(), 0])
+        except Exception as error:
+            self._session.trouble("phases", error)
+            return False
+        return True
+
+    def _claim(self, name: str) -> bool:
+        if self._claimed or self._names or name == "import":
+            return False
+        self._thread = get_ident()
+        return True
+
+    def end(self, *, counted: bool = True) -> None:
+        """Close the span that was opened last.
+
+        Args:
+            counted: Whether it was an entry; else only its time is added.
+        """
+        if not self._open or get_ident() != self._thread:
+            return
+        try:
+            how = self._synchronize()
+            now = monotonic_ns()
+            name = self._names.pop()
+            began, nested_ns = self._open.pop()
+            elapsed = now - began
+            if self._open:
+                self._open[-1][1] += elapsed
+            self._close(name, elapsed - nested_ns, how, counted=counted)
+            if now - self._sent_ns > self._pause_ns:
+                self.flush()
+        except Exception as error:
+            self._session.trouble("phases", error)
+
+    def _close(self, name: str, elapsed_ns: int, how: str, *, counted: bool) -> None:
+        total = self._totals.get(name) or self._total(name)
+        if how != "cpu":
+            total.note(how)
+        if counted:
+            total.add(elapsed_ns)
+        else:
+            total.total_ns += elapsed_ns
+        self._changed = True
+
+    def is_open(self, name: str) -> bool:
+        """Tell whether the innermost open span is of this phase, in this thread."""
+        return (
+            bool(self._names)
+            and self._names[-1] == name
+            and get_ident() == self._thread
+        )
+
+    def span(self, name: str) -> Span:
+        """Return a context manager for a phase that the script names."""
+        return Span(self, name)
+
+    def add_named(self, name: str, elapsed_ns: int, readings: tuple[str, str]) -> None:
+        """Count one entry of a phase that the script names."""
+        total = self._total(name)
+        for how in readings:
+            total.note(how)
+        total.add(elapsed_ns)
+        self._changed = True
+
+    def synchronize(self) -> str:
+        """Wait for the device in use and return how."""
+        return self._synchronize()
+
+    def flush(self) -> None:
+        """Send the totals if any changed."""
+        if not self._changed:
+            return
+        began = monotonic_ns()
+        self._changed = False
+        self._session.attempt("phases", self._send)
+        self._sent_ns = monotonic_ns()
+        cost_ns = self._sent_ns - began
+        self._pause_ns = max(_FLUSH_NS, _FLUSH_COST_FACTOR * cost_ns)
+
+    def _send(self) -> None:
+        totals = [total.fields() for total in list(self._totals.values())]
+        self._session.emit("phases", phases=totals, steps=self.steps)
+
+    def count_step(self) -> int:
+        """Count one optimizer step, of any thread, and return their number."""
+        self.steps += 1
+        self._changed = True
+        return self.steps
+
+    def _total(self, name: str) -> Total:
+        total = self._totals.get(name)
+        if total is None:
+            total = self._totals[name] = Total(name)
+        return total
+
+
+class Span:
+    """One entry of a phase that the script names; includes all that happens in it."""
+
+    def __init__(self, clock: Clock, name: str) -> None:
+        self._clock = clock
+        self._name = name
+        self._how = "cpu"
+        self._began_ns = 0
+
+    def __enter__(self) -> None:
+        self._how = self._clock.synchronize()
+        self._began_ns = monotonic_ns()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        how = self._clock.synchronize()
+        elapsed_ns = monotonic_ns() - self._began_ns
+        self._clock.add_named(self._name, elapsed_ns, (self._how, how))

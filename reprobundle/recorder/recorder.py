@@ -1,0 +1,177 @@
+"""Put the parts of the recorder together in one process and start them."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from . import audit, environment, macos
+from .activity import ActivityWatch
+from .devices import Devices
+from .ending import Ending
+from .facts import send
+from .files import FileWatch
+from .generators import Generators
+from .imports import ImportWatch
+from .libraries import Libraries
+from .memory import Memory, Sampler
+from .notices import Notices
+from .phases import Clock
+from .seeds import Seeds
+from .session import Session
+from .shim import ShimFinder
+from .training import Training
+from .values import Values
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType, ModuleType
+    from typing import Any
+
+
+class Recorder:
+    """All parts of the recorder, for one process and its forks.
+
+    Args:
+        session: This process's part of the recording.
+        package: The package this module belongs to, under whatever name it runs.
+    """
+
+    def __init__(self, session: Session, package: ModuleType) -> None:
+        self.session = session
+        self._package = package
+        self.devices = Devices(session)
+        self.clock = Clock(session, self.devices.synchronize)
+        self.memory = Memory(session, self.devices)
+        self.sampler = Sampler(self.memory)
+        self.files = FileWatch(session)
+        self.values = Values(session, self.devices)
+        self.notices = Notices(session)
+        self.libraries = Libraries(session, self.devices)
+        self.generators = Generators(session, self.devices)
+        self.seeds = Seeds(session)
+        self.imports = ImportWatch(session, self.clock)
+        self.ending = Ending(session, lambda: self.clock.steps, self._last_words)
+        self.activity = ActivityWatch(session, self.ending.before_exec)
+        self.training = Training(
+            session, self.clock, self.devices, self.memory, self.files
+        )
+        self._sampled = False
+
+    def start(self) -> None:
+        """Start every part; one that fails leaves the others working."""
+        self.session.start()
+        steps: tuple[tuple[str, Callable[[], None]], ...] = (
+            ("facts", self._send_facts),
+            ("imports", self._watch_imports),
+            ("end", self.ending.install),
+            ("forks", self._follow_forks),
+            ("shim", ShimFinder(self._package).install),
+            # The hook comes after the facts: the files they read are no inputs.
+            ("audit hook", self._install_audit_hook),
+            ("memory", self._start_memory),
+        )
+        for part, step in steps:
+            self.session.attempt(part, step)
+
+    def _send_facts(self) -> None:
+        if self.session.kind == "helper":
+            return
+        system = (
+            macos.probes() if sys.platform == "darwin" else environment.linux_probes()
+        )
+        send(
+            self.session,
+            (*environment.python_probes(), *environment.variable_probes(), *system),
+        )
+
+    def _watch_imports(self) -> None:
+        watch = self.imports.watch
+        self.imports.install()
+        for part in (self.seeds, self.generators):
+            watch("random", part.on_random)
+            watch("numpy.random", part.on_numpy_random, timed=True)
+        watch("warnings", self.notices.on_warnings)
+        watch("threading", self.notices.on_threading)
+        watch("multiprocessing.util", self.activity.watch_multiprocessing)
+        watch("numpy", self.libraries.on_numpy, timed=True)
+        watch("torch", self._on_torch, timed=True)
+        watch("torch.export", self.training.watch_export)
+        watch("safetensors", self.training.watch_safetensors, timed=True)
+
+    def _on_torch(self, torch: ModuleType) -> None:
+        attempt = self.session.attempt
+        parts: tuple[tuple[str, Callable[[Any], None]], ...] = (
+            ("torch devices", self.devices.use_torch),
+            # Facts first: they hold what torch starts with.
+            ("torch facts", self.libraries.on_torch),
+            ("torch seeds", self.seeds.on_torch),
+            ("torch generators", self.generators.on_torch),
+            ("torch memory", self.memory.use_torch),
+            ("torch training", self.training.install),
+        )
+        for part, action in parts:
+            attempt(part, action, torch)
+        self.devices.on_accelerator = self.libraries.on_accelerator
+        self.memory.sample("torch imported")
+
+    def _follow_forks(self) -> None:
+        os.register_at_fork(
+            before=self._before_fork,
+            after_in_parent=self._after_fork_in_parent,
+            after_in_child=self._after_fork_in_child,
+        )
+
+    def _before_fork(self) -> None:
+        self._sampled = bool(self.session.attempt("sampler", self.sampler.stop))
+
+    def _after_fork_in_parent(self) -> None:
+        if self._sampled:
+            self.session.attempt("sampler", self.sampler.start)
+
+    def _after_fork_in_child(self) -> None:
+        self.sampler.forget()
+        at_once = not _is_inside_subprocess()
+        for part in (
+            lambda: self.session.continue_in_fork(at_once=at_once),
+            self.ending.continue_in_fork,
+            self.clock.continue_in_fork,
+            self.devices.continue_in_fork,
+            self.notices.continue_in_fork,
+            self.files.continue_in_fork,
+        ):
+            self.session.attempt("fork", part)
+
+    def _install_audit_hook(self) -> None:
+        handlers = {**self.files.handlers(), **self.activity.handlers()}
+        audit.install(self.session, handlers)
+
+    def _start_memory(self) -> None:
+        if self.session.kind != "helper":
+            self.memory.sample("start")
+            self.sampler.start()
+
+    def _last_words(self) -> None:
+        attempt = self.session.attempt
+        attempt("sampler", self.sampler.stop)
+        self.clock.flush()
+        if self.session.kind == "helper":
+            return
+        self.memory.sample("end", peaks=True)
+        if self.session.kind != "fork":
+            attempt("generators", self.generators.report_final)
+            attempt("library facts", self.libraries.report_end)
+
+
+def _is_inside_subprocess() -> bool:
+    """Tell whether this fork is about to become another program.
+
+    ``subprocess`` forks in this way only with a function to run before ``exec``.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "_execute_child":
+            return True
+        frame = frame.f_back
+    return False

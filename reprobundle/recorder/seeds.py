@@ -1,0 +1,102 @@
+"""Set the given seed before the user's code, and report every seed it sets."""
+
+# ruff: noqa: ANN401 -- objects of the user's libraries pass through here
+from __future__ import annotations
+
+from _thread import get_ident
+
+from .callers import caller
+from .replace import replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+    from .session import Session
+
+# Data loader workers seed themselves at each start; a long run has thousands.
+_MOST_CALLS = 500
+_LONGEST_VALUE = 80
+
+
+class Seeds:
+    """Wrap the public functions that seed the generators.
+
+    Not seen are ``torch.Generator.manual_seed`` and the classes ``random.Random`` and
+    ``numpy.random.RandomState``: they are types that cannot be changed, or that other
+    code compares with ``isinstance``.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._calls = 0
+        self._inside = 0
+
+    def on_random(self, random: ModuleType) -> None:
+        """Seed and watch Python's generator, just after its import."""
+        if self._session.seed is not None:
+            random.seed(self._session.seed)
+        self._watch(random, "seed", "random.seed")
+
+    def on_numpy_random(self, module: ModuleType) -> None:
+        """Seed and watch numpy's global generator, just after its import."""
+        if self._session.seed is not None:
+            # numpy takes 32 bits.
+            module.seed(self._session.seed % 2**32)
+        self._watch(module, "seed", "numpy.random.seed")
+        origin = getattr(module, "_generator", module)
+        self._watch(module, "default_rng", "numpy.random.default_rng", origin)
+
+    def on_torch(self, torch: Any) -> None:
+        """Seed and watch torch's generators, just after its import."""
+        if self._session.seed is not None:
+            torch.manual_seed(self._session.seed)
+        for name in ("manual_seed", "seed"):
+            self._watch(torch.random, name, f"torch.{name}", torch)
+        for name in ("manual_seed", "manual_seed_all", "seed", "seed_all"):
+            origin = getattr(torch.cuda, "random", torch.cuda)
+            self._watch(torch.cuda, name, f"torch.cuda.{name}", origin)
+        if hasattr(torch, "mps"):
+            self._watch(torch.mps, "manual_seed", "torch.mps.manual_seed")
+
+    def _watch(self, module: Any, name: str, label: str, *aliases: Any) -> None:
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def wrapper(*arguments: Any, **named: Any) -> Any:
+                if self._inside == get_ident():
+                    return original(*arguments, **named)
+                self._session.attempt("seeds", self._report, label, arguments, named)
+                # torch.manual_seed seeds CUDA through a wrapped function as well.
+                self._inside = get_ident()
+                try:
+                    return original(*arguments, **named)
+                finally:
+                    self._inside = 0
+
+            return wrapper
+
+        replace(module, name, make, *aliases)
+
+    def _report(self, function: str, arguments: Any, named: dict[str, Any]) -> None:
+        self._calls += 1
+        if self._calls > _MOST_CALLS:
+            text = f"only the first {_MOST_CALLS} seed calls of a process are recorded"
+            self._session.trouble("seeds", text)
+            return
+        values = (*arguments, *named.values())
+        value = _text(values[0]) if values else "None"
+        where = caller(self._session.project)
+        self._session.emit("seed", function=function, value=value, where=where)
+
+
+def _text(value: Any) -> str:
+    """Return a seed as text; of large things only what they are."""
+    if value is None or isinstance(value, (bool, int, float, str, bytes)):
+        return repr(value)[:_LONGEST_VALUE]
+    item = getattr(value, "item", None)
+    if item is not None and getattr(value, "shape", None) == ():
+        return repr(item())[:_LONGEST_VALUE]
+    if isinstance(value, (list, tuple)) and all(isinstance(x, int) for x in value):
+        return repr(value)[:_LONGEST_VALUE]
+    return f"<{type(value).__module__}.{type(value).__qualname__}>"

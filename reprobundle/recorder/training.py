@@ -1,0 +1,289 @@
+"""Follow a training loop through torch's public hooks and a few wrapped functions."""
+
+# ruff: noqa: ANN401 -- objects of the user's libraries pass through here
+from __future__ import annotations
+
+import sys
+from _thread import get_ident
+
+from .replace import replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .devices import Devices
+    from .files import FileWatch
+    from .memory import Memory
+    from .phases import Clock
+    from .session import Session
+
+    Function = Callable[..., Any]
+
+# Looking at the devices of inputs costs about a microsecond; most runs never change
+# them after the first steps.
+_LOOKS_IN_A_ROW = 16
+
+
+class Training:
+    """Measure the phases of training and see where its tensors are."""
+
+    def __init__(
+        self,
+        session: Session,
+        clock: Clock,
+        devices: Devices,
+        memory: Memory,
+        files: FileWatch,
+    ) -> None:
+        self._session = session
+        self._clock = clock
+        self._devices = devices
+        self._memory = memory
+        self._files = files
+        self._calls = 0
+
+    def install(self, torch: Any) -> None:
+        """Attach to a torch that was just imported."""
+        parts: tuple[tuple[str, Callable[[Any], None]], ...] = (
+            ("forward hooks", self._watch_forward),
+            ("optimizer hooks", self._watch_optimizer),
+            ("backward", self._watch_backward),
+            ("data loader", self._watch_data),
+            ("checkpoints", self._watch_checkpoints),
+        )
+        for part, attach in parts:
+            self._session.attempt(part, attach, torch)
+
+    def _watch_forward(self, torch: Any) -> None:
+        """Count the outermost module call of the measured thread as ``forward``.
+
+        These two functions run for every module of a model; each names in one line
+        why it does nothing. The first line keeps them out of compiled graphs, where
+        a clock would break the graph.
+        """
+        is_compiling = torch.compiler.is_compiling
+        begin, end = self._clock.begin, self._clock.end
+        depth = 0
+        thread = 0
+
+        def before(module: Any, arguments: Any) -> None:
+            nonlocal depth, thread
+            if is_compiling():
+                return
+            if depth:
+                if get_ident() == thread:
+                    depth += 1
+                return
+            if begin("forward"):
+                depth, thread = 1, get_ident()
+                self._look_at_call(module, arguments)
+
+        def after(module: Any, arguments: Any, result: Any) -> None:
+            nonlocal depth
+            if is_compiling() or not depth or get_ident() != thread:
+                return
+            depth -= 1
+            if not depth:
+                end()
+
+        modules: Any = sys.modules["torch.nn.modules.module"]
+        modules.register_module_forward_pre_hook(before)
+        modules.register_module_forward_hook(after, always_call=True)
+
+    def _look_at_call(self, module: Any, arguments: Any) -> None:
+        self._calls += 1
+        calls = self._calls
+        if calls > _LOOKS_IN_A_ROW and calls & (calls - 1):
+            return
+        self._session.attempt("devices", self._look, module, arguments)
+
+    def _look(self, module: Any, arguments: Any) -> None:
+        devices = self._devices
+        devices.note_tensors(arguments, "module input")
+        for parameter in module.parameters():
+            devices.note(parameter.device.type, "module parameter")
+            break
+
+    def _watch_optimizer(self, torch: Any) -> None:
+        is_compiling = torch.compiler.is_compiling
+        clock = self._clock
+
+        def before(optimizer: Any, arguments: Any, named: Any) -> None:
+            if is_compiling():
+                return
+            # A step that raised had no second hook.
+            if clock.is_open("optimizer"):
+                clock.end()
+            clock.begin("optimizer")
+
+        def after(optimizer: Any, arguments: Any, named: Any) -> None:
+            if is_compiling():
+                return
+            if clock.is_open("optimizer"):
+                clock.end()
+            self._count_step(optimizer)
+
+        hooks: Any = sys.modules["torch.optim.optimizer"]
+        hooks.register_optimizer_step_pre_hook(before)
+        hooks.register_optimizer_step_post_hook(after)
+
+    def _count_step(self, optimizer: Any) -> None:
+        steps = self._clock.count_step()
+        if steps & (steps - 1) == 0:
+            self._session.attempt("devices", self._look_at_parameters, optimizer)
+            self._memory.sample(f"step {steps}")
+
+    def _look_at_parameters(self, optimizer: Any) -> None:
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                self._devices.note(parameter.device.type, "optimized parameter")
+                break
+
+    def _watch_backward(self, torch: Any) -> None:
+        is_compiling = torch.compiler.is_compiling
+
+        def make(original: Function) -> Function:
+            timed = self._timed("backward")(original)
+
+            def wrapper(*arguments: Any, **named: Any) -> Any:
+                if is_compiling():
+                    return original(*arguments, **named)
+                return timed(*arguments, **named)
+
+            return wrapper
+
+        # Tensor.backward calls the first of these by its name.
+        for name in ("backward", "grad"):
+            replace(torch.autograd, name, make)
+
+    def _watch_data(self, torch: Any) -> None:
+        begin, end = self._clock.begin, self._clock.end
+
+        def make(original: Function) -> Function:
+            def wrapper(iterator: Any) -> Any:
+                if not begin("data"):
+                    return original(iterator)
+                batch = False
+                try:
+                    result = original(iterator)
+                    batch = True
+                finally:
+                    # The call that finds no further batch takes time and gives none.
+                    end(counted=batch)
+                return result
+
+            return wrapper
+
+        loader: Any = sys.modules["torch.utils.data.dataloader"]
+        replace(loader._BaseDataLoaderIter, "__next__", make)
+
+    def _watch_checkpoints(self, torch: Any) -> None:
+        timed = self._timed("checkpoint")
+        serialization = torch.serialization
+        replace(serialization, "save", self._opening(timed, 1, write=True), torch)
+        replace(serialization, "load", self._opening(timed, 0, write=False), torch)
+        jit = sys.modules.get("torch.jit._serialization", torch.jit)
+        replace(jit, "save", self._opening(timed, 1, write=True), torch.jit)
+        replace(jit, "load", self._opening(timed, 0, write=False), torch.jit)
+        script = torch.jit._script.RecursiveScriptModule
+        replace(script, "save", self._opening(timed, 1, write=True))
+        replace(torch, "from_file", self._opening(_same, 0, write=False))
+
+    def watch_safetensors(self, module: Any) -> None:
+        """See the files that safetensors opens in native code."""
+        timed = self._timed("checkpoint")
+        replace(module, "serialize_file", self._opening(timed, 1, write=True))
+        module.safe_open = _opener(module.safe_open, self._note_read)
+
+    def watch_export(self, module: Any) -> None:
+        """See the files that ``torch.export`` opens in native code."""
+        timed = self._timed("checkpoint")
+        replace(module, "save", self._opening(timed, 1, write=True))
+        replace(module, "load", self._opening(timed, 0, write=False))
+
+    def _note_read(self, path: Any) -> None:
+        self._session.attempt("files", self._note, path, False)
+
+    def _note(self, path: Any, write: bool) -> None:
+        self._files.note(path, write=write)
+
+    def _timed(self, phase: str) -> Callable[[Function], Function]:
+        begin, end = self._clock.begin, self._clock.end
+
+        def make(original: Function) -> Function:
+            def wrapper(*arguments: Any, **named: Any) -> Any:
+                if not begin(phase):
+                    return original(*arguments, **named)
+                try:
+                    return original(*arguments, **named)
+                finally:
+                    end()
+
+            return wrapper
+
+        return make
+
+    def _opening(
+        self, also: Callable[[Function], Function], position: int, *, write: bool
+    ) -> Callable[[Function], Function]:
+        """Return a maker of wrappers that report the file a function opens.
+
+        Args:
+            also: A further wrapper, put inside.
+            position: Of the file among the arguments.
+            write: Whether the function writes it.
+        """
+
+        def make(original: Function) -> Function:
+            inner = also(original)
+
+            def wrapper(*arguments: Any, **named: Any) -> Any:
+                path = _argument(arguments, named, position)
+                self._session.attempt("files", self._note, path, write)
+                return inner(*arguments, **named)
+
+            return wrapper
+
+        return make
+
+
+_FILE_NAMES = ("f", "filename", "file")
+
+
+def _argument(arguments: Any, named: dict[str, Any], position: int) -> Any:
+    if len(arguments) > position:
+        return arguments[position]
+    return next((named[name] for name in _FILE_NAMES if name in named), None)
+
+
+def _same(original: Function) -> Function:
+    return original
+
+
+def _opener(original: Any, note: Callable[[Any], None]) -> Any:
+    """Return a class that reports its first argument and makes an `original`.
+
+    A class and no function: ``isinstance`` tests and annotations such as
+    ``safe_open | None`` must go on working.
+    """
+
+    class Meta(type):
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, original)
+
+        def __getattr__(cls, name: str) -> Any:
+            return getattr(original, name)
+
+    class Opener(metaclass=Meta):
+        __doc__ = original.__doc__
+        __wrapped__ = original
+
+        def __new__(cls, *arguments: Any, **named: Any) -> Any:
+            note(_argument(arguments, named, 0))
+            return original(*arguments, **named)
+
+    Opener.__name__ = Opener.__qualname__ = original.__name__
+    Opener.__module__ = original.__module__
+    return Opener
