@@ -1,0 +1,1 @@
+"""What is inside an output file: its kind, its arrays, cells or lines."""

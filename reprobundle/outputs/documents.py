@@ -1,0 +1,103 @@
+"""Which leaves a JSON or JSON Lines document holds, and where.
+
+A document is flattened into leaves. The place of a leaf is split in two: the column,
+its path with every list index written as ``[]``, and the indices themselves. So the
+numbers of a loss curve form one column, ``history[].loss``, with one statistic, and
+still each has its place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, BinaryIO, NamedTuple
+
+from reprobundle.errors import UnreadableOutputError
+from reprobundle.outputs.cells import Cell, json_cell
+
+LARGEST_DOCUMENT_BYTES = 256 * 1024 * 1024
+DEEPEST_LEVEL = 200
+
+
+class Leaf(NamedTuple):
+    """One leaf of a document.
+
+    Attributes:
+        keys: The object keys on the way to it, outermost first.
+        column: Its path without list indices, such as ``history[].loss``.
+        place: The list indices on the way to it.
+        cell: Its value.
+    """
+
+    keys: tuple[str, ...]
+    column: str
+    place: tuple[int, ...]
+    cell: Cell
+
+
+def read_leaves(stream: BinaryIO, file_format: str) -> Iterator[Leaf]:
+    """Yield every leaf of a document, in document order.
+
+    The literals NaN, Infinity and -Infinity, which many writers use although JSON has
+    no such form, are read as numbers.
+
+    Args:
+        stream: Read to its end.
+        file_format: ``json`` or ``jsonl``.
+
+    Raises:
+        UnreadableOutputError: No JSON, not UTF-8, one key twice in an object, more
+            than 200 levels or 256 MiB.
+    """
+    data = stream.read(LARGEST_DOCUMENT_BYTES + 1)
+    if len(data) > LARGEST_DOCUMENT_BYTES:
+        raise UnreadableOutputError("the document is larger than 256 MiB")
+    try:
+        parsed = _parse(data.decode("utf-8-sig"), file_format)
+    except UnreadableOutputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        message = f"not readable {file_format}: {error}"
+        raise UnreadableOutputError(message) from error
+    yield from _flatten(parsed, (), "", ())
+
+
+def _parse(text: str, file_format: str) -> object:
+    if file_format == "json":
+        return _parse_one(text)
+    return [_parse_one(line) for line in text.split("\n") if line.strip()]
+
+
+def _parse_one(text: str) -> object:
+    return json.loads(text, object_pairs_hook=_without_twins)
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        names = [name for name, _ in pairs]
+        twin = next(name for name in names if names.count(name) > 1)
+        raise UnreadableOutputError(f"the key {twin!r} stands twice in one object")
+    return result
+
+
+def _flatten(
+    value: object, keys: tuple[str, ...], column: str, place: tuple[int, ...]
+) -> Iterator[Leaf]:
+    if len(keys) + len(place) > DEEPEST_LEVEL:
+        raise UnreadableOutputError("the document is nested deeper than 200 levels")
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            path = _join(column, key)
+            yield from _flatten(item, (*keys, key), path, place)
+    elif isinstance(value, list) and value:
+        for position, item in enumerate(value):
+            yield from _flatten(item, keys, f"{column}[]", (*place, position))
+    else:
+        yield Leaf(keys, column, place, json_cell(value))
+
+
+def _join(column: str, key: str) -> str:
+    if key and not set(key) & set('.[]"'):
+        return f"{column}.{key}" if column else key
+    return f"{column}[{json.dumps(key, ensure_ascii=False)}]"

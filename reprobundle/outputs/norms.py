@@ -1,0 +1,113 @@
+"""Sums and norms of streams of numbers that neither overflow nor vanish."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np  # noqa: TID253 - this module is imported only to read arrays
+
+# Small enough for all scratch arrays of one step to stay in the processor's cache.
+STEP_ELEMENTS = 1 << 15
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class ScaledSum:
+    """A sum kept as value * 2**exponent, so that squares of 1e±300 do not vanish."""
+
+    def __init__(self) -> None:
+        self.value = 0.0
+        self.exponent = 0
+
+    def add(self, value: float, exponent: int = 0) -> None:
+        """Add value * 2**exponent; `exponent` must be even."""
+        if self.value == 0.0:
+            self.value, self.exponent = value, exponent
+        elif value:
+            top = max(self.exponent, exponent)
+            self.value = math.ldexp(self.value, self.exponent - top)
+            self.value += math.ldexp(value, exponent - top)
+            self.exponent = top
+        if abs(self.value) > 1e200 and math.isfinite(self.value):
+            self.value = math.ldexp(self.value, -512)
+            self.exponent += 512
+
+    def root(self) -> float:
+        """Return the square root of the sum."""
+        try:
+            return math.ldexp(math.sqrt(self.value), self.exponent // 2)
+        except OverflowError:
+            return math.inf
+
+
+def root_ratio(top: ScaledSum, bottom: ScaledSum) -> float | None:
+    """Return sqrt(top / bottom), or None when `bottom` is 0."""
+    if bottom.value == 0.0:
+        return None
+    shift = (top.exponent - bottom.exponent) // 2
+    try:
+        return math.ldexp(math.sqrt(top.value / bottom.value), shift)
+    except OverflowError:
+        return math.inf
+
+
+def cosine(product: ScaledSum, first: ScaledSum, second: ScaledSum) -> float | None:
+    """Return product / sqrt(first * second), or None when a norm is 0."""
+    norms = math.sqrt(first.value) * math.sqrt(second.value)
+    if norms == 0.0 or not math.isfinite(norms):
+        return None
+    shift = product.exponent - (first.exponent + second.exponent) // 2
+    return max(-1.0, min(1.0, math.ldexp(product.value / norms, shift)))
+
+
+class Magnitude:
+    """Root mean square of the finite values of a stream."""
+
+    def __init__(self, *, wide: bool = False) -> None:
+        self.squares = ScaledSum()
+        self.finite = 0
+        dtype = np.dtype("complex128" if wide else "float64")
+        self._scratch = np.empty(STEP_ELEMENTS, dtype)
+
+    def add(self, block: Array) -> None:
+        """Add one block of any float or complex dtype."""
+        for start in range(0, block.size, STEP_ELEMENTS):
+            part = block[start : start + STEP_ELEMENTS]
+            values = self._scratch[: part.size]
+            np.copyto(values, part, casting="unsafe")
+            with np.errstate(all="ignore"):
+                self._step(values)
+
+    def _step(self, values: Array) -> None:
+        total, power = square(values), 0
+        if not plain(total, values):
+            values = values[np.isfinite(values)]
+            power = exponent(values)
+            total = square(values * 2.0**-power)
+        self.squares.add(total, 2 * power)
+        self.finite += values.size
+
+    @property
+    def root_mean_square(self) -> float:
+        """The root mean square; 0 if there was no finite value."""
+        return self.squares.root() / math.sqrt(self.finite) if self.finite else 0.0
+
+
+def square(values: Array) -> float:
+    """Return the sum of squared magnitudes."""
+    return float(np.vdot(values, values).real)
+
+
+def plain(total: float, values: Array) -> bool:
+    """Whether a sum of squares lost nothing to overflow, underflow or NaN."""
+    return 1e-200 < total < 1e200 or not (total or values.any())
+
+
+def exponent(values: Array) -> int:
+    """Return an even power of two near the largest magnitude."""
+    largest = float(np.abs(values).max()) if values.size else 0.0
+    if largest == 0.0 or not math.isfinite(largest):
+        return 0
+    # The inverse power must itself be a float64.
+    return max(-1000, math.frexp(largest)[1] // 2 * 2)

@@ -1,0 +1,33 @@
+"""Which lines a text holds, read one by one with bounded memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from reprobundle.errors import UnreadableOutputError
+
+LONGEST_LINE_BYTES = 16 * 1024 * 1024
+
+_NUMBER = re.compile(
+    r"(?<![\w.])[+-]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d{1,4})?(?![\w.]*\w)", re.ASCII
+)
+
+
+def read_lines(stream: BinaryIO) -> Iterator[str]:
+    """Yield each line with its line ending, so that all bytes count.
+
+    Raises:
+        UnreadableOutputError: A line is longer than 16 MiB.
+    """
+    while line := stream.readline(LONGEST_LINE_BYTES + 1):
+        if len(line) > LONGEST_LINE_BYTES:
+            raise UnreadableOutputError("a line is longer than 16 MiB")
+        # Bytes that are no UTF-8 stay distinct instead of making the text unreadable.
+        yield line.decode("utf-8", "surrogateescape")
+
+
+def split_numbers(line: str) -> tuple[str, tuple[str, ...]]:
+    """Return `line` with every number replaced by NUL, and those numbers in order."""
+    return _NUMBER.sub("\0", line), tuple(_NUMBER.findall(line))

@@ -1,0 +1,34 @@
+import io
+
+import pytest
+
+from reprobundle.errors import UnreadableOutputError
+from reprobundle.outputs import text
+from reprobundle.outputs.text import read_lines, split_numbers
+
+
+def test_line_endings_count():
+    assert list(read_lines(io.BytesIO(b"a\r\nb\nc"))) == ["a\r\n", "b\n", "c"]
+
+
+def test_bytes_that_are_no_text_stay_distinct():
+    first, second = (list(read_lines(io.BytesIO(data))) for data in (b"\xff", b"\xfe"))
+    assert first != second
+
+
+def test_an_endless_line_is_refused(monkeypatch):
+    monkeypatch.setattr(text, "LONGEST_LINE_BYTES", 10)
+    with pytest.raises(UnreadableOutputError):
+        list(read_lines(io.BytesIO(b"x" * 11)))
+
+
+@pytest.mark.parametrize(
+    ("line", "numbers"),
+    [
+        ("step 3 loss 0.25", ("3", "0.25")),
+        ("lr=1e-3, x:-2.", ("1e-3", "-2.")),
+        ("layer2 v1.2.3 0x10", ()),
+    ],
+)
+def test_numbers_are_found_and_names_left_alone(line, numbers):
+    assert split_numbers(line)[1] == numbers
