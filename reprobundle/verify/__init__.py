@@ -1,0 +1,1 @@
+"""Numbered checks of a bundle and its replays, and the one verdict they lead to."""

@@ -1,0 +1,205 @@
+"""Whether a bundle holds the eight things without which it is no evidence (V9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from reprobundle.format.findings import Finding
+from reprobundle.format.manifest import Member
+from reprobundle.format.record import Fact, Record
+from reprobundle.verify.checks import finding
+from reprobundle.verify.ending import is_finished
+from reprobundle.verify.sealed import Sealed
+
+Members = Mapping[str, Member]
+
+
+def check_completeness(
+    members: Members, sealed: Sealed, replays: Sequence[Record]
+) -> Iterator[Finding]:
+    """Yield the eight findings of V9.
+
+    Args:
+        members: The sealed members by path.
+        sealed: The decoded documents.
+        replays: Records of the attached replays whose integrity holds.
+    """
+    reference = sealed.reference
+    yield _lockfile(members)
+    yield _script(members, reference)
+    yield _input_sample(members, reference)
+    yield _seeds(reference)
+    yield _versions(reference)
+    yield _memory_log(members, reference)
+    yield _output_summary(sealed)
+    yield _linux_reference(reference, replays)
+
+
+def _lockfile(members: Members) -> Finding:
+    locks = [
+        path
+        for path, member in members.items()
+        if member.role == "lock"
+        and member.size_bytes
+        and not path.endswith((".diff", ".patch"))
+    ]
+    if locks:
+        return finding("has-lockfile", "pass", where=min(locks))
+    return finding(
+        "has-lockfile", "fail", "no lockfile and no list of installed packages is here"
+    )
+
+
+def _script(members: Members, reference: Record) -> Finding:
+    names = [*reference.sources, *_project_arguments(reference)]
+    held = [name for name in names if _project_member(members, name)]
+    missing = [name for name in reference.sources if not _project_member(members, name)]
+    if missing:
+        return finding(
+            "has-script",
+            "fail",
+            "the run used a source file that the bundle does not hold",
+            where=missing[0],
+        )
+    if held:
+        return finding("has-script", "pass", where=f"project/{held[0]}")
+    return finding(
+        "has-script",
+        "fail",
+        "no project file is known that the command ran",
+        where=" ".join(reference.command.argv),
+    )
+
+
+def _project_arguments(reference: Record) -> list[str]:
+    """Return the arguments that may name a project file."""
+    folder = reference.command.working_directory.strip("/")
+    inside = "" if folder in ("", ".") else f"{folder}/"
+    return [
+        argument.removeprefix("{project}/")
+        if argument.startswith("{project}/")
+        else inside + argument.removeprefix("./")
+        for argument in reference.command.argv
+    ]
+
+
+def _project_member(members: Members, name: str) -> bool:
+    return f"project/{name}" in members or f"inputs/{name}" in members
+
+
+def _input_sample(members: Members, reference: Record) -> Finding:
+    data = [read for read in reference.reads if read.path not in _code(reference)]
+    held = [
+        read
+        for read in data
+        if read.member.startswith(("inputs/", "external/")) and read.member in members
+    ]
+    if held:
+        return finding(
+            "has-input-sample", "pass", f"{len(held)} inputs", where=held[0].member
+        )
+    inputs = [read for read in data if not read.member.startswith("project/")]
+    if not inputs:
+        return finding(
+            "has-input-sample", "not-applicable", "the run read no input file"
+        )
+    return finding(
+        "has-input-sample",
+        "fail",
+        f"the run read {len(inputs)} input files, none of them is included",
+        where=inputs[0].path,
+    )
+
+
+def _code(reference: Record) -> frozenset[str]:
+    return frozenset(f"project:{source}" for source in reference.sources)
+
+
+def _seeds(reference: Record) -> Finding:
+    known = reference.randomness
+    if known.seed is not None or known.calls:
+        set_by = "--seed" if known.seed is not None else known.calls[0].where
+        return finding("has-seeds", "pass", f"{len(known.calls)} calls", where=set_by)
+    if not known.initial:
+        return finding(
+            "has-seeds", "fail", "neither seeds nor generator states were recorded"
+        )
+    drawn = [
+        name for name, state in known.initial.items() if known.final.get(name) != state
+    ]
+    if not drawn:
+        return finding(
+            "has-seeds",
+            "not-applicable",
+            "no seed was set and no generator moved: nothing random was drawn",
+        )
+    unsure = "" if known.final else " as far as is known"
+    return finding(
+        "has-seeds",
+        "warn",
+        f"random numbers were drawn{unsure} and no seed was set",
+        where=drawn[0],
+        advice="set the seeds in the script, or pack with --seed",
+    )
+
+
+def _versions(reference: Record) -> Finding:
+    facts = reference.environment
+    for name in ("python.version", "torch.version"):
+        fact = facts.get(name)
+        if name == "torch.version" and fact is None:
+            # A run that never imports torch has no such fact.
+            continue
+        if fact is None or fact.unknown:
+            return finding(
+                "has-versions",
+                "fail",
+                fact.unknown if fact else "the fact was not recorded",
+                where=name,
+            )
+    return finding("has-versions", "pass", _known(facts))
+
+
+def _known(facts: Mapping[str, Fact]) -> str:
+    names = ("python.version", "torch.version")
+    shown = [f"{name} {facts[name].value}" for name in names if name in facts]
+    return ", ".join(shown)
+
+
+def _memory_log(members: Members, reference: Record) -> Finding:
+    memory = reference.memory
+    path = f"runs/1/{memory.series}"
+    if memory.samples and memory.series and path in members:
+        return finding(
+            "has-memory-log", "pass", f"{memory.samples:,} samples", where=path
+        )
+    reason = memory.peak_rss_bytes.unknown or "no memory series was recorded"
+    return finding("has-memory-log", "fail", reason)
+
+
+def _output_summary(sealed: Sealed) -> Finding:
+    reference = sealed.reference
+    if reference.outputs:
+        count = len(reference.outputs)
+        return finding("has-output-summary", "pass", f"{count:,} outputs")
+    if reference.outcome.expected_failure and reference.outcome.error is not None:
+        error = reference.outcome.error
+        return finding("has-output-summary", "pass", f"the error {error.type}")
+    return finding("has-output-summary", "fail", "nothing that came out is described")
+
+
+def _linux_reference(reference: Record, replays: Sequence[Record]) -> Finding:
+    if reference.platform == "linux":
+        return finding("has-linux-reference", "pass", where="runs/1")
+    for replay in replays:
+        if replay.platform == "linux" and is_finished(replay):
+            return finding(
+                "has-linux-reference", "pass", "an attached replay was made on Linux"
+            )
+    return finding(
+        "has-linux-reference",
+        "fail",
+        f"the reference was made on {reference.platform}, no replay on Linux is "
+        "attached",
+        advice="replay the bundle on Linux",
+    )

@@ -1,0 +1,134 @@
+"""Which device a run used, whether it was the one asked for, and CPU fallback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reprobundle.format.findings import Finding
+from reprobundle.format.policy import Policy
+from reprobundle.format.record import Record
+from reprobundle.verify.checks import finding
+from reprobundle.verify.rules import DevicePair
+
+# Only these devices hand operators to the CPU by themselves.
+FALLS_BACK = frozenset({"mps"})
+_STANDIN = "-standin"
+_NO_CHOICE = frozenset({"", "as-is", "auto"})
+
+
+def device_of(record: Record) -> str:
+    """Return the device type the run used.
+
+    The accelerator if one was seen, else ``cpu``. A stand-in never counts as the
+    device it stands for: it is ``mps-standin``.
+    """
+    seen = [name for name in record.devices.observed if name not in ("cpu", "meta")]
+    if not seen:
+        return "cpu"
+    name = "+".join(sorted(seen))
+    if record.devices.standin and not name.endswith(_STANDIN):
+        return f"{name}{_STANDIN}"
+    return name
+
+
+def device_pair(reference: Record, replay: Record) -> DevicePair:
+    """Return which column of the policy's tolerances applies to two runs."""
+    return "same" if device_of(reference) == device_of(replay) else "different"
+
+
+def platform_label(record: Record) -> str:
+    """Return the platform as a policy names it, such as ``macos-mps``."""
+    system = {"darwin": "macos", "win32": "windows"}.get(
+        record.platform, record.platform
+    )
+    return f"{system}-{device_of(record)}"
+
+
+def check_devices(record: Record, policy: Policy) -> Iterator[Finding]:
+    """Yield the findings of V15 about one replay."""
+    yield _asked(record)
+    yield _standin(record)
+    yield _fallback(record, policy)
+    yield _accepting(record, policy)
+
+
+def _asked(record: Record) -> Finding:
+    asked, used = record.devices.requested, device_of(record)
+    if asked in _NO_CHOICE:
+        return finding("device-asked", "pass", f"it chose {used} by itself", got=used)
+    if asked == used:
+        return finding("device-asked", "pass", got=used)
+    if asked == used.removesuffix(_STANDIN):
+        # That it is no such device is the next finding's business.
+        return finding("device-asked", "pass", f"a stand-in for {asked}", got=used)
+    return finding(
+        "device-asked",
+        "fail",
+        f"{asked} was asked for, tensors were seen on {used} only",
+        expected=asked,
+        got=used,
+        advice="have the command take its device from {device} or REPROBUNDLE_DEVICE",
+    )
+
+
+def _standin(record: Record) -> Finding:
+    if not record.devices.standin and _STANDIN not in device_of(record):
+        return finding("standin-device", "pass")
+    return finding(
+        "standin-device",
+        "warn",
+        "a stand-in took the accelerator's place: this is no result of that device",
+        got=device_of(record),
+        advice="replay on a machine that has the device",
+    )
+
+
+def _fallback(record: Record, policy: Policy) -> Finding:
+    devices, used = record.devices, device_of(record)
+    can_fall_back = any(name in used.split("+") for name in FALLS_BACK)
+    if devices.fallback == "seen":
+        allowed = policy.intent.fallback == "allowed"
+        note = "; the author allows it, it is shown all the same" if allowed else ""
+        return finding(
+            "cpu-fallback",
+            "warn",
+            f"operators ran on the CPU instead of {used} ({devices.reason}){note}",
+            got="seen",
+            advice="this is not a result of that device alone",
+        )
+    if devices.fallback == "none-possible" and not can_fall_back:
+        return finding("cpu-fallback", "pass", devices.reason, got="none-possible")
+    if devices.fallback == "none-seen":
+        return finding("cpu-fallback", "pass", devices.reason, got="none-seen")
+    reason = devices.reason or "the operators were not traced"
+    if not can_fall_back:
+        return finding(
+            "cpu-fallback",
+            "not-applicable",
+            f"{used} hands no operator to the CPU by itself",
+            got=devices.fallback,
+        )
+    return finding(
+        "cpu-fallback",
+        "not-checked",
+        f"whether operators of {used} ran on the CPU is not known: {reason}",
+        got=devices.fallback,
+        advice="make an evidence pass",
+    )
+
+
+def _accepting(record: Record, policy: Policy) -> Finding:
+    wanted, label = policy.intent.accepting_platforms, platform_label(record)
+    if not wanted:
+        return finding("accepting-platform", "pass", "any platform counts", got=label)
+    if label in wanted:
+        return finding("accepting-platform", "pass", got=label)
+    listed = ", ".join(wanted)
+    return finding(
+        "accepting-platform",
+        "not-checked",
+        f"the result counts on {listed}, this replay ran on {label}",
+        expected=listed,
+        got=label,
+        advice=f"replay on {wanted[0]}",
+    )

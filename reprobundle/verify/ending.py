@@ -1,0 +1,125 @@
+"""Whether a run ended as it should: completed, and with the expected result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reprobundle.format.findings import Finding
+from reprobundle.format.record import ErrorReport, Record
+from reprobundle.verify.checks import finding
+
+
+def is_finished(record: Record) -> bool:
+    """Whether the run came to an end by itself, so that its outputs can be judged."""
+    return record.outcome.completed and not record.outcome.stop
+
+
+def check_ending(reference: Record, replay: Record) -> Iterator[Finding]:
+    """Yield the findings of V14 about one replay."""
+    outcome = replay.outcome
+    if outcome.stop and outcome.stop != "interrupted":
+        detail = outcome.stop_detail or "no detail was recorded"
+        yield finding(
+            "stopped", "not-checked", f"{outcome.stop}: {detail}", got=outcome.stop
+        )
+        return
+    if not is_finished(replay):
+        reason = outcome.stop_detail or "the run was interrupted or never finished"
+        yield finding(
+            "run-completed",
+            "not-checked",
+            reason,
+            advice="run the replay again",
+        )
+        return
+    yield finding("run-completed", "pass")
+    if reference.outcome.expected_failure:
+        yield from _failure(reference, replay)
+    else:
+        yield _success(reference, replay)
+
+
+def _success(reference: Record, replay: Record) -> Finding:
+    expected, got = reference.outcome.exit_status, replay.outcome.exit_status
+    if expected == got:
+        return finding("exit-status", "pass", got=got)
+    error = replay.outcome.error
+    text = f"{error.type}: {error.message}" if error else "no Python error was seen"
+    return finding(
+        "exit-status",
+        "fail",
+        f"the command failed: {_one_line(text)}",
+        where=error.where if error else "",
+        expected=expected,
+        got=got,
+    )
+
+
+def _failure(reference: Record, replay: Record) -> Iterator[Finding]:
+    if replay.outcome.exit_status == 0:
+        expected = reference.outcome.error
+        yield finding(
+            "expected-failure",
+            "fail",
+            "the command succeeded, the expected failure did not happen",
+            expected=f"{expected.type} at {expected.where}" if expected else "failure",
+            got="exit status 0",
+            advice="compare the versions: the fault may be mended there",
+        )
+        return
+    yield finding("expected-failure", "pass", got=replay.outcome.exit_status)
+    yield _same_failure(reference, replay)
+
+
+def _same_failure(reference: Record, replay: Record) -> Finding:
+    expected, got = reference.outcome.error, replay.outcome.error
+    if expected is None or got is None:
+        return _same_status(reference, replay)
+    for field, left, right in _parts(expected, got):
+        if left != right:
+            return finding(
+                "same-failure",
+                "fail",
+                f"another {field} than in the reference",
+                where=got.where,
+                expected=_one_line(left),
+                got=_one_line(right),
+            )
+    return finding(
+        "same-failure",
+        "pass",
+        f"same error, same place, after the same {expected.steps} steps",
+        where=got.where,
+        expected=_one_line(expected.message),
+        got=_one_line(got.message),
+    )
+
+
+def _parts(expected: ErrorReport, got: ErrorReport) -> Iterator[tuple[str, str, str]]:
+    yield "error type", expected.type, got.type
+    yield "error message", expected.masked, got.masked
+    yield "place", expected.where, got.where
+    yield "number of steps before it", str(expected.steps), str(got.steps)
+
+
+def _same_status(reference: Record, replay: Record) -> Finding:
+    """Compare failures of which one side has no Python error: by exit status."""
+    sides = (reference.outcome.error, replay.outcome.error)
+    expected, got = reference.outcome.exit_status, replay.outcome.exit_status
+    if sides == (None, None) and expected == got:
+        return finding("same-failure", "pass", "the same exit status", got=got)
+    texts = [
+        f"{side.type}: {side.message}" if side else "no Python error" for side in sides
+    ]
+    return finding(
+        "same-failure",
+        "fail",
+        "the command failed in another way",
+        expected=f"{_one_line(texts[0])}, status {expected}",
+        got=f"{_one_line(texts[1])}, status {got}",
+    )
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 300 else f"{line[:299]}…"

@@ -1,0 +1,157 @@
+"""The judgement on one replay record: all its findings, and the verdict they give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from reprobundle.format.findings import (
+    EnvironmentDifference,
+    Finding,
+    Judgement,
+    OutputComparison,
+    Verdict,
+)
+from reprobundle.format.reader import Bundle
+from reprobundle.format.record import Record
+from reprobundle.verify.content import Content
+from reprobundle.verify.content import sealed as sealed_content
+from reprobundle.verify.devices import check_devices, device_of, device_pair
+from reprobundle.verify.ending import check_ending, is_finished
+from reprobundle.verify.environment import check_environment, compare_environments
+from reprobundle.verify.observation import check_observation
+from reprobundle.verify.protocol import check_protocol, sealed_counterpart
+from reprobundle.verify.sealed import Sealed
+from reprobundle.verify.timing import check_timing
+from reprobundle.verify.verdict import apply_allowances, base_of, decide
+
+
+def judge(
+    bundle: Bundle,
+    sealed: Sealed,
+    replay_id: str,
+    replay: Record,
+    content: Content,
+    *,
+    allow: Sequence[str] = (),
+    progress: Callable[[int], None] | None = None,
+) -> Judgement:
+    """Return the judgement on one replay.
+
+    Args:
+        bundle: The bundle, whose integrity has been proven.
+        sealed: Its decoded documents.
+        replay_id: Record id of the replay.
+        replay: Its record.
+        content: Where its content lies.
+        allow: Names of warnings that the caller accepts.
+        progress: Called with the number of reference bytes just compared.
+
+    Raises:
+        BadCallError: `allow` names no warning.
+    """
+    reference, same_run = sealed_counterpart(replay, sealed.runs)
+    if reference is None:
+        return _judgement(replay_id, replay, [same_run], allow=allow)
+    findings = [
+        same_run,
+        *check_protocol(reference, replay),
+        *check_ending(reference, replay),
+    ]
+    comparisons: tuple[OutputComparison, ...] = ()
+    differences: tuple[EnvironmentDifference, ...] = ()
+    if is_finished(replay):
+        comparisons = _compare(
+            bundle, sealed, reference, replay, content, findings, progress
+        )
+        differences = compare_environments(reference, replay)
+        findings += _about_run(sealed, reference, replay, comparisons, differences)
+    return _judgement(
+        replay_id,
+        replay,
+        findings,
+        comparisons=comparisons,
+        differences=differences,
+        base=base_of(comparisons, same_error=_same_error(reference, replay)),
+        allow=allow,
+    )
+
+
+def _compare(
+    bundle: Bundle,
+    sealed: Sealed,
+    reference: Record,
+    replay: Record,
+    content: Content,
+    findings: list[Finding],
+    progress: Callable[[int], None] | None,
+) -> tuple[OutputComparison, ...]:
+    """Compare the outputs and add what that means to `findings`."""
+    from reprobundle.verify.compare import compare_outputs
+    from reprobundle.verify.outcomes import check_outputs
+
+    comparisons = compare_outputs(
+        reference,
+        replay,
+        sealed_content(bundle, replay.runs, reference),
+        content,
+        policy=sealed.policy,
+        progress=progress,
+    )
+    findings += check_outputs(reference, comparisons, sealed.policy)
+    return comparisons
+
+
+def _about_run(
+    sealed: Sealed,
+    reference: Record,
+    replay: Record,
+    comparisons: tuple[OutputComparison, ...],
+    differences: tuple[EnvironmentDifference, ...],
+) -> list[Finding]:
+    """Return the findings about how a finished replay ran."""
+    identical = bool(comparisons) and all(
+        item.excluded or item.result == "bit-identical" for item in comparisons
+    )
+    return [
+        *check_observation(replay),
+        *check_devices(replay, sealed.policy),
+        *check_environment(
+            reference,
+            replay,
+            differences,
+            devices=device_pair(reference, replay),
+            identical=identical,
+        ),
+        *check_timing(replay),
+    ]
+
+
+def _same_error(reference: Record, replay: Record) -> bool:
+    expected, got = reference.outcome.error, replay.outcome.error
+    if expected is None or got is None:
+        return True
+    return expected.message == got.message
+
+
+def _judgement(
+    replay_id: str,
+    replay: Record,
+    findings: list[Finding],
+    *,
+    comparisons: tuple[OutputComparison, ...] = (),
+    differences: tuple[EnvironmentDifference, ...] = (),
+    base: Verdict = Verdict.WITHIN_TOLERANCE,
+    allow: Sequence[str],
+) -> Judgement:
+    marked = apply_allowances(findings, allow)
+    decision = decide(marked, base)
+    return Judgement(
+        replay=replay_id,
+        verdict=decision.verdict.value,
+        exit_status=decision.exit_status,
+        reasons=decision.reasons,
+        device=device_of(replay),
+        outputs=comparisons,
+        environment=differences,
+        findings=marked,
+    )

@@ -1,0 +1,128 @@
+"""What the comparison of outputs means: the findings of V16 and V17."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from reprobundle.format.findings import ArrayComparison, Finding, OutputComparison
+from reprobundle.format.policy import Policy
+from reprobundle.format.record import Output, Record
+from reprobundle.verify.checks import finding
+
+_GOOD = ("bit-identical", "within-tolerance")
+_LARGE_ERROR = 0.1
+
+
+def check_outputs(
+    reference: Record, comparisons: Sequence[OutputComparison], policy: Policy
+) -> Iterator[Finding]:
+    """Yield the findings about all compared outputs of one replay.
+
+    Args:
+        reference: The sealed run.
+        comparisons: One for each output of either side.
+        policy: The frozen policy.
+    """
+    yield from _presence(comparisons)
+    outputs = {output.name: output for output in reference.outputs}
+    for item in comparisons:
+        yield from _result(item, policy)
+        if item.result in (*_GOOD, "not-compared") and item.name in outputs:
+            yield from _emptiness(item, outputs[item.name])
+    yield from _any_compared(reference, comparisons, policy)
+
+
+def _presence(comparisons: Sequence[OutputComparison]) -> Iterator[Finding]:
+    missing = [item for item in comparisons if item.result == "missing"]
+    for item in missing:
+        yield finding("output-missing", "fail", item.reason, where=item.name)
+    if not missing:
+        yield finding("output-missing", "pass", f"{len(comparisons):,} outputs")
+    for item in comparisons:
+        if item.result == "unexpected":
+            yield finding("output-unexpected", "warn", item.reason, where=item.name)
+
+
+def _result(item: OutputComparison, policy: Policy) -> Iterator[Finding]:
+    if item.result in _GOOD:
+        yield finding("output-differs", "pass", item.result, where=item.name)
+    elif item.result == "outside-tolerance":
+        worst = next((part for part in item.parts if part.problem), None)
+        yield finding(
+            "output-differs",
+            "fail",
+            item.reason,
+            where=item.name,
+            expected=worst.expected if worst else "",
+            got=worst.got if worst else "",
+        )
+    elif item.excluded:
+        yield finding("output-excluded", "not-applicable", item.reason, where=item.name)
+    elif item.result == "not-compared" and policy.profile == "compat":
+        yield finding("values-not-compared", "warn", item.reason, where=item.name)
+    elif item.result == "not-compared":
+        yield finding(
+            "output-not-compared", "not-checked", item.reason, where=item.name
+        )
+
+
+def _emptiness(item: OutputComparison, output: Output) -> Iterator[Finding]:
+    """Yield what makes agreement say less than it seems to."""
+    nan = sum(part.nan for part in item.parts)
+    if nan:
+        yield finding(
+            "nan-in-output",
+            "warn",
+            f"both sides hold NaN in {nan:,} places, which counts as equal",
+            where=item.name,
+        )
+    if output.size_bytes == 0 or output.rows == 0 or _holds_nothing(output):
+        yield finding(
+            "output-empty", "warn", "there is nothing in it to compare", where=item.name
+        )
+    elif item.parts and all(part.zero for part in item.parts):
+        yield finding(
+            "output-all-zero", "warn", "every value in it is zero", where=item.name
+        )
+    hidden = next((part for part in item.parts if _is_hidden(part)), None)
+    if hidden is not None:
+        name = f"{hidden.name}: " if hidden.name else ""
+        yield finding(
+            "hidden-by-atol",
+            "warn",
+            f"{name}within the tolerance only because its absolute bound is as large "
+            "as the values themselves",
+            where=item.name,
+            expected=f"values near {hidden.scale}",
+            got=f"atol {hidden.atol}, relative L2 error {hidden.relative_l2}",
+        )
+
+
+def _holds_nothing(output: Output) -> bool:
+    return bool(output.arrays) and all(0 in array.shape for array in output.arrays)
+
+
+def _is_hidden(part: ArrayComparison) -> bool:
+    if part.equal or part.problem or not part.atol or part.rtol is None:
+        return False
+    if part.scale is None or part.relative_l2 is None:
+        return False
+    small = 0.0 < float(part.scale) <= part.atol
+    return small and float(part.relative_l2) > max(_LARGE_ERROR, part.rtol)
+
+
+def _any_compared(
+    reference: Record, comparisons: Sequence[OutputComparison], policy: Policy
+) -> Iterator[Finding]:
+    """Refuse to call a comparison of nothing a success."""
+    judged = [item for item in comparisons if not item.excluded]
+    known = [item for item in judged if item.result != "unexpected"]
+    if known:
+        return
+    if reference.outcome.expected_failure:
+        # Then the error is what is compared.
+        return
+    reason = "the reference has no outputs to compare with"
+    if comparisons:
+        reason = "every output is left out by rule or belongs to another claim"
+    yield finding("nothing-compared", "fail", reason, got=policy.profile)

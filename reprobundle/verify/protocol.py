@@ -1,0 +1,201 @@
+"""Whether a replay ran the same thing as the sealed run it stands against."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from reprobundle.format.findings import Finding
+from reprobundle.format.record import FileRead, Record
+from reprobundle.verify.checks import finding
+
+MOST_NAMED = 3
+_INPUTS = ("inputs/", "external/")
+
+
+def sealed_counterpart(
+    replay: Record, runs: Mapping[int, Record]
+) -> tuple[Record | None, Finding]:
+    """Return the sealed run a replay stands against, and the finding about that.
+
+    The replay names the run, but may not choose one that served another claim or was
+    another pass: the measured pass is compared with the measured pass.
+    """
+    reference = runs.get(replay.runs)
+    if reference is None:
+        reason = f"it names sealed run {replay.runs}, the bundle has no such run"
+        return None, finding("same-run", "fail", reason, got=replay.runs)
+    for field in ("claim", "pass_name"):
+        expected, got = getattr(reference, field), getattr(replay, field)
+        if expected != got:
+            reason = (
+                f"it is a {field.removesuffix('_name')} {got!r}, "
+                f"sealed run {replay.runs} is {expected!r}"
+            )
+            mismatch = finding("same-run", "fail", reason, expected=expected, got=got)
+            return None, mismatch
+    return reference, finding("same-run", "pass", where=f"runs/{replay.runs}")
+
+
+def check_protocol(reference: Record, replay: Record) -> Iterator[Finding]:
+    """Yield the findings of V12 about one replay."""
+    yield _files(reference, replay)
+    yield _command(reference, replay)
+    yield from _seeds(reference, replay)
+    yield from _inputs(reference, replay)
+    yield from _stated_data(replay)
+
+
+def _files(reference: Record, replay: Record) -> Finding:
+    if reference.files_digest == replay.files_digest:
+        return finding("same-files", "pass")
+    return finding(
+        "same-files",
+        "fail",
+        "the replay started from other files: its script or data was changed",
+        expected=reference.files_digest,
+        got=replay.files_digest,
+        advice="replay the bundle as it is",
+    )
+
+
+def _command(reference: Record, replay: Record) -> Finding:
+    for what, expected, got in (
+        ("arguments", _argv(reference, reference), _argv(replay, reference)),
+        (
+            "working directory",
+            reference.command.working_directory,
+            replay.command.working_directory,
+        ),
+        (
+            "variables",
+            sorted(reference.command.environment.items()),
+            sorted(replay.command.environment.items()),
+        ),
+    ):
+        if expected != got:
+            return finding(
+                "same-command",
+                "fail",
+                f"the replay ran with other {what}",
+                where=what,
+                expected=expected,
+                got=got,
+            )
+    return finding("same-command", "pass", where=" ".join(reference.command.argv))
+
+
+def _argv(record: Record, reference: Record) -> list[str]:
+    """Return the arguments with files outside the project by their names in the bundle.
+
+    Such a file lies elsewhere on another machine, where the replay takes it from the
+    bundle; its content is checked as an input.
+    """
+    names = {read.member: read for read in reference.reads if read.member}
+    argv = []
+    for argument in record.command.argv:
+        member = next(
+            (
+                member
+                for member, read in names.items()
+                if read.path.startswith("external:") and _is_file(argument, read)
+            ),
+            argument,
+        )
+        argv.append(member)
+    return argv
+
+
+def _is_file(argument: str, read: FileRead) -> bool:
+    path = argument.rpartition("=")[2]
+    origin = read.origin.removeprefix("~")
+    return path.endswith((f"/{read.member}", origin)) and "/" in path
+
+
+def _seeds(reference: Record, replay: Record) -> Iterator[Finding]:
+    sides = [
+        (record.command.seed, record.randomness.seed) for record in (reference, replay)
+    ]
+    if sides[0] != sides[1]:
+        yield finding(
+            "same-seed",
+            "fail",
+            "the replay was started with another seed",
+            expected=sides[0][0],
+            got=sides[1][0],
+        )
+    else:
+        yield finding("same-seed", "pass", got=sides[0][0])
+    expected, got = _calls(reference), _calls(replay)
+    if expected == got:
+        yield finding("seed-calls", "pass", f"{expected.total()} seed calls")
+        return
+    yield finding(
+        "seed-calls",
+        "warn",
+        "the script set other seeds than in the reference",
+        expected=_named(expected - got) or "nothing more",
+        got=_named(got - expected) or "nothing more",
+    )
+
+
+def _calls(record: Record) -> Counter[tuple[str, str]]:
+    main = {process.pid for process in record.processes if process.kind == "main"}
+    return Counter(
+        (call.function, call.value)
+        for call in record.randomness.calls
+        if call.pid in main or not main
+    )
+
+
+def _named(calls: Counter[tuple[str, str]]) -> str:
+    shown = [f"{function}({value})" for function, value in calls]
+    more = f" and {len(shown) - MOST_NAMED} more" if len(shown) > MOST_NAMED else ""
+    return ", ".join(shown[:MOST_NAMED]) + more
+
+
+def _inputs(reference: Record, replay: Record) -> Iterator[Finding]:
+    got = {read.path: read for read in replay.reads}
+    checked = 0
+    unread = []
+    for read in reference.reads:
+        other = got.get(read.path)
+        if not read.blake3:
+            continue
+        if other is None or not other.blake3:
+            if read.member.startswith(_INPUTS):
+                unread.append(read.path)
+            continue
+        checked += 1
+        if other.blake3 != read.blake3:
+            yield finding(
+                "same-inputs",
+                "fail",
+                "the replay read other content",
+                where=read.path,
+                expected=read.blake3,
+                got=other.blake3,
+            )
+    yield finding("same-inputs", "pass", f"{checked} files read on both sides")
+    if unread:
+        more = len(unread) - MOST_NAMED
+        names = ", ".join(unread[:MOST_NAMED]) + (
+            f" and {more} more" if more > 0 else ""
+        )
+        yield finding(
+            "reduced-input",
+            "warn",
+            f"the replay did not read inputs that the reference read: {names}",
+            where=unread[0],
+        )
+
+
+def _stated_data(replay: Record) -> Iterator[Finding]:
+    """Yield what the replay itself says about data that is not the whole."""
+    for remark in replay.remarks:
+        if remark.id == "reduced-input":
+            yield finding("reduced-input", "warn", remark.text, where=remark.where)
+        elif remark.id == "standin-data":
+            yield finding(
+                "standin-data", "not-checked", remark.text, where=remark.where
+            )

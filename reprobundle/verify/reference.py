@@ -1,0 +1,153 @@
+"""Whether the reference is fit to be compared with: its policy, its end, its repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reprobundle.format.findings import Finding, OutputComparison
+from reprobundle.format.policy import Policy, Tolerance
+from reprobundle.format.reader import Bundle
+from reprobundle.format.record import Record
+from reprobundle.verify.checks import finding
+from reprobundle.verify.content import sealed as sealed_content
+from reprobundle.verify.defaults import is_widened
+from reprobundle.verify.ending import check_ending, is_finished
+from reprobundle.verify.observation import check_reference_observation
+from reprobundle.verify.sealed import REFERENCE_RUN, Sealed
+
+_GOOD = ("bit-identical", "within-tolerance")
+
+
+def check_policy(policy: Policy) -> Iterator[Finding]:
+    """Yield the findings of V8."""
+    stated = [
+        (f"{row.dtype}, {row.devices}", row.tolerance) for row in policy.tolerances
+    ]
+    stated += [
+        (rule.match, rule.tolerance)
+        for rule in policy.outputs
+        if rule.tolerance is not None
+    ]
+    vacuous = [(where, rule) for where, rule in stated if _is_vacuous(rule)]
+    for where, rule in vacuous:
+        yield finding(
+            "vacuous-tolerance",
+            "warn",
+            "this tolerance admits errors as large as the values, or any share of them",
+            where=where,
+            got=f"rtol {rule.rtol:g}, floor {rule.floor:g}, share {rule.share:g}",
+        )
+    if not vacuous:
+        yield finding("vacuous-tolerance", "pass", f"{len(stated)} tolerances")
+
+
+def _is_vacuous(rule: Tolerance) -> bool:
+    return rule.rtol >= 1 or rule.rtol * rule.floor >= 1 or rule.share >= 0.5
+
+
+def check_reference(sealed: Sealed) -> Iterator[Finding]:
+    """Yield the findings of V11 that the sealed records alone tell."""
+    for number, record in sorted(sealed.runs.items()):
+        where = f"runs/{number}"
+        yield _ending(record, where)
+        yield from check_reference_observation(record, where)
+
+
+def _ending(record: Record, where: str) -> Finding:
+    outcome = record.outcome
+    if not is_finished(record):
+        reason = outcome.stop_detail or "the run did not come to its end"
+        return finding("reference-ending", "fail", reason, where=where)
+    if bool(outcome.exit_status) != outcome.expected_failure:
+        expected = "a failure" if outcome.expected_failure else "exit status 0"
+        return finding(
+            "reference-ending",
+            "fail",
+            "the run did not end as its author says it should",
+            where=where,
+            expected=expected,
+            got=outcome.exit_status,
+        )
+    return finding("reference-ending", "pass", where=where, got=outcome.exit_status)
+
+
+def check_repeat(bundle: Bundle, sealed: Sealed) -> Iterator[Finding]:
+    """Yield whether the reference repeats on its own machine (V11)."""
+    if sealed.repeat is None:
+        yield finding(
+            "reference-not-repeatable",
+            "not-checked",
+            "no repeat pass was made, so it is not known whether the result repeats "
+            "on its own machine",
+            advice="pack with --passes measured,repeat",
+        )
+        return
+    from reprobundle.verify.compare import compare_outputs
+
+    number, repeat = sealed.repeat
+    endings = [
+        found
+        for found in check_ending(sealed.reference, repeat)
+        if found.outcome != "pass"
+    ]
+    if endings:
+        where = f"runs/{number}"
+        reason = f"the repeat pass ended otherwise: {endings[0].reason}"
+        yield finding("reference-not-repeatable", "warn", reason, where=where)
+        return
+    comparisons = compare_outputs(
+        sealed.reference,
+        repeat,
+        sealed_content(bundle, REFERENCE_RUN, sealed.reference),
+        sealed_content(bundle, number, repeat),
+        policy=sealed.policy,
+    )
+    yield from _repeats(comparisons, sealed.policy)
+
+
+def _repeats(
+    comparisons: tuple[OutputComparison, ...], policy: Policy
+) -> Iterator[Finding]:
+    judged = [item for item in comparisons if not item.excluded]
+    bad = [item for item in judged if item.result not in _GOOD]
+    for item in bad:
+        yield finding(
+            "reference-not-repeatable",
+            "warn" if item.result != "not-compared" else "not-checked",
+            f"two runs on one machine: {item.reason or item.result}",
+            where=item.name,
+        )
+    if bad:
+        return
+    moved = [item for item in judged if item.result != "bit-identical"]
+    if not moved:
+        note = f"{len(judged)} outputs are bit-identical in both passes"
+        yield finding("reference-not-repeatable", "pass", note)
+        return
+    figures = _figures(moved)
+    if any(is_widened(row) for row in policy.tolerances):
+        yield finding(
+            "reference-not-repeatable",
+            "warn",
+            f"two runs on one machine agree only because the tolerance was widened by "
+            f"their own noise: {figures}",
+            where=moved[0].name,
+        )
+        return
+    yield finding(
+        "reference-not-repeatable",
+        "pass",
+        f"within tolerance in both passes: {figures}",
+    )
+
+
+def _figures(moved: list[OutputComparison]) -> str:
+    texts = []
+    for item in moved[:3]:
+        largest = max(
+            (float(part.max_abs) for part in item.parts if part.max_abs is not None),
+            default=0.0,
+        )
+        texts.append(f"{item.name} differs by up to {largest:.3g}")
+    more = f", and {len(moved) - 3} more" if len(moved) > 3 else ""
+    return ", ".join(texts) + more

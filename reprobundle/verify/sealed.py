@@ -1,0 +1,122 @@
+"""The documents of a bundle: its policy, its sealed runs, its attached replays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from reprobundle.errors import BundleError, MissingMemberError
+from reprobundle.format.canonical import decode
+from reprobundle.format.findings import Finding
+from reprobundle.format.policy import Policy
+from reprobundle.format.reader import Bundle
+from reprobundle.format.record import Record
+from reprobundle.verify.checks import finding
+
+_RUN = re.compile(r"runs/([1-9][0-9]{0,5})/record\.json")
+REFERENCE_RUN = 1
+
+
+class Sealed(NamedTuple):
+    """What the sealed part of a bundle states, decoded.
+
+    Attributes:
+        policy: The frozen policy.
+        runs: Number → sealed record; 1 is the reference.
+    """
+
+    policy: Policy
+    runs: Mapping[int, Record]
+
+    @property
+    def reference(self) -> Record:
+        """The measured pass of the main command."""
+        return self.runs[REFERENCE_RUN]
+
+    @property
+    def repeat(self) -> tuple[int, Record] | None:
+        """Number and record of the repeat pass of the main command, if it was made."""
+        for number, record in sorted(self.runs.items()):
+            if record.role == "repeat" and record.claim == self.reference.claim:
+                return number, record
+        return None
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """Claims that have a sealed run of their own, the main one first."""
+        names = [record.claim for _, record in sorted(self.runs.items())]
+        return tuple(dict.fromkeys(names))
+
+
+def read_sealed(bundle: Bundle) -> tuple[Sealed | None, list[Finding]]:
+    """Return the decoded documents, or None and the findings that say why not."""
+    findings: list[Finding] = []
+    policy = _policy(bundle, findings)
+    runs = _runs(bundle, findings)
+    if policy is None or findings:
+        return None, findings
+    findings.extend(_roles(runs))
+    if findings:
+        return None, findings
+    count = len(runs)
+    return (
+        Sealed(policy=policy, runs=runs),
+        [finding("sealed-document", "pass", f"policy and {count} run records")],
+    )
+
+
+def _policy(bundle: Bundle, findings: list[Finding]) -> Policy | None:
+    try:
+        data = bundle.read("policy.json")
+        return decode(data, Policy, where="policy.json", rule="R-7.1")
+    except BundleError as error:
+        findings.append(_unsound("policy.json", error))
+        return None
+
+
+def _runs(bundle: Bundle, findings: list[Finding]) -> dict[int, Record]:
+    runs: dict[int, Record] = {}
+    for path in bundle.members:
+        match = _RUN.fullmatch(path)
+        if match is None:
+            continue
+        try:
+            data = bundle.read(path)
+            runs[int(match[1])] = decode(data, Record, where=path, rule="R-7.2")
+        except BundleError as error:
+            findings.append(_unsound(path, error))
+    return runs
+
+
+def _unsound(path: str, error: BundleError) -> Finding:
+    if isinstance(error, MissingMemberError):
+        reason = "the bundle does not hold it"
+        return finding("sealed-document", "fail", reason, where=path)
+    reason = error.message.removeprefix(f"{error.where}: ")
+    return finding("sealed-document", "fail", reason, where=path)
+
+
+def _roles(runs: Mapping[int, Record]) -> list[Finding]:
+    """Refuse sealed runs that could not have been made by one packing."""
+    reference = runs.get(REFERENCE_RUN)
+    if reference is None:
+        reason = "the bundle has no reference run"
+        return [finding("sealed-document", "fail", reason, where="runs/1/record.json")]
+    found = []
+    for number, record in runs.items():
+        where = f"runs/{number}/record.json"
+        is_first = number == REFERENCE_RUN
+        if record.role == "replay" or (record.role == "reference") != is_first:
+            reason = "only run 1 is the reference, and no sealed run is a replay"
+            found.append(
+                finding("sealed-document", "fail", reason, where=where, got=record.role)
+            )
+        elif record.bundle:
+            reason = "a sealed record cannot name a bundle"
+            found.append(
+                finding(
+                    "sealed-document", "fail", reason, where=where, got=record.bundle
+                )
+            )
+    return found

@@ -1,0 +1,368 @@
+"""Judge a bundle: is it whole, is it complete, and did its replays reproduce it?
+
+Runs nothing, unpickles nothing, needs no torch and no network. Every rendering of the
+answer is made from the one `Report` returned here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+from reprobundle.errors import BadCallError, BundleError
+from reprobundle.format.findings import Finding, Judgement, Report, Verdict
+from reprobundle.format.reader import (
+    Bundle,
+    ReplayFile,
+    open_bundle,
+    open_replay_file,
+)
+from reprobundle.format.record import Record
+from reprobundle.verify.acceptance import check_acceptance
+from reprobundle.verify.checks import finding
+from reprobundle.verify.completeness import check_completeness
+from reprobundle.verify.content import attached
+from reprobundle.verify.devices import platform_label
+from reprobundle.verify.integrity import (
+    check_identity,
+    check_opened,
+    check_run_members,
+    check_sealed_digests,
+    read_replay,
+    refusal,
+)
+from reprobundle.verify.reference import check_policy, check_reference, check_repeat
+from reprobundle.verify.sealed import Sealed, read_sealed
+from reprobundle.verify.verdict import (
+    Decision,
+    apply_allowances,
+    check_allowances,
+    consequence,
+    decide,
+    worst,
+)
+
+MAIN = "main"
+SMOKE = "smoke"
+SHORTEST_ID = 8
+
+Progress = Callable[[int], None] | None
+_NEGATIVE = (Verdict.NOT_REPRODUCED.value, Verdict.DIFFERENT_FAILURE.value)
+_POSITIVE = (
+    Verdict.BIT_IDENTICAL.value,
+    Verdict.WITHIN_TOLERANCE.value,
+    Verdict.WITH_WARNINGS.value,
+)
+
+
+class Replay(NamedTuple):
+    """A replay whose integrity holds: its id, its record, and where it lies."""
+
+    id: str
+    record: Record
+    source: ReplayFile
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """Records of one occasion and one claim are judged together."""
+        return self.record.occasion or self.id, self.record.claim
+
+
+class _State:
+    """What is known so far.
+
+    Attributes:
+        findings: About the bundle itself.
+        judgements: About each replay, oldest first.
+    """
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.judgements: list[Judgement] = []
+
+
+def verify_bundle(
+    path: Path,
+    *,
+    integrity_only: bool = False,
+    deep: bool = False,
+    replay: str | None = None,
+    replay_file: Path | None = None,
+    expect_id: str | None = None,
+    allow: tuple[str, ...] = (),
+    here: str = "",
+    progress: Progress = None,
+) -> Report:
+    """Return everything that can be said about the bundle at `path`.
+
+    Args:
+        path: The bundle.
+        integrity_only: Ask only for integrity and completeness, judge no replay.
+        deep: Prove the chunk digests too.
+        replay: Judge only the replay with this id, or the only one that starts so.
+        replay_file: Judge the replays of this file instead of the attached ones.
+        expect_id: The bundle id as obtained elsewhere.
+        allow: Names of warnings that the caller accepts.
+        here: Platform of this machine, such as ``linux-cpu``; only for the advice.
+        progress: Called with the number of bytes just checked.
+
+    Raises:
+        BadCallError: `allow` names no warning, or `replay` no replay.
+        EnvironmentUnusableError: A file cannot be read.
+    """
+    check_allowances(allow)
+    state = _State()
+    file = ""
+    try:
+        with ExitStack() as stack:
+            bundle = stack.enter_context(open_bundle(path))
+            source: ReplayFile = bundle
+            if replay_file is not None:
+                file = replay_file.name
+                source = stack.enter_context(open_replay_file(replay_file))
+                file = ""
+            job = _Verification(bundle, source, state, allow, progress)
+            job.integrity(deep=deep, expect_id=expect_id)
+            decision = job.conclude(
+                integrity_only=integrity_only, wanted=replay, here=here
+            )
+            return _report(path, state, decision, bundle)
+    except BundleError as error:
+        state.findings.append(refusal(error, file))
+        return _report(path, state, decide(state.findings, Verdict.UNREADABLE), None)
+
+
+def _report(
+    path: Path, state: _State, decision: Decision, bundle: Bundle | None
+) -> Report:
+    everything = [
+        *state.findings,
+        *(found for judgement in state.judgements for found in judgement.findings),
+    ]
+    unchecked = (found.id for found in everything if found.outcome == "not-checked")
+    return Report(
+        bundle=bundle.id if bundle is not None else "",
+        file=path.name,
+        format_version=bundle.manifest.version if bundle is not None else "",
+        verdict=decision.verdict.value,
+        exit_status=decision.exit_status,
+        reasons=decision.reasons,
+        not_checked=tuple(dict.fromkeys(unchecked)),
+        findings=tuple(state.findings),
+        judgements=tuple(state.judgements),
+    )
+
+
+class _Verification:
+    """The state of one call of `verify_bundle` after the bundle was opened."""
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        source: ReplayFile,
+        state: _State,
+        allow: Sequence[str],
+        progress: Progress,
+    ) -> None:
+        self.bundle = bundle
+        self.source = source
+        self.state = state
+        self.allow = allow
+        self.progress = progress
+        self.sealed: Sealed | None = None
+        self.replays: list[Replay] = []
+
+    # --- integrity
+
+    def integrity(self, *, deep: bool, expect_id: str | None) -> None:
+        """Make the checks V1 to V7."""
+        findings, bundle = self.state.findings, self.bundle
+        findings += check_opened(bundle)
+        findings += check_sealed_digests(bundle, deep=deep, progress=self.progress)
+        findings.append(check_identity(bundle, expect_id))
+        if self._is_broken():
+            return
+        self.sealed, about = read_sealed(bundle)
+        findings += about
+        if self.sealed is not None:
+            findings += check_run_members(bundle, self.sealed.runs)
+        self._read_replays(bundle)
+        if self.source is not bundle:
+            self._read_replays(self.source)
+
+    def _read_replays(self, source: ReplayFile) -> None:
+        for replay_id in source.replay_ids:
+            record, about = read_replay(self.bundle, source, replay_id)
+            self.state.findings += about
+            if record is not None:
+                self.replays.append(Replay(replay_id, record, source))
+
+    def _is_broken(self) -> bool:
+        broken = (Verdict.UNREADABLE, Verdict.TAMPERED)
+        return any(consequence(found) in broken for found in self.state.findings)
+
+    # --- the rest
+
+    def conclude(
+        self, *, integrity_only: bool, wanted: str | None, here: str
+    ) -> Decision:
+        """Make all other checks that still make sense, and decide."""
+        findings = self.state.findings
+        if self._is_broken() or self.sealed is None:
+            return decide(findings, Verdict.TAMPERED)
+        chosen = self._chosen(wanted)
+        self._about_bundle(self.sealed)
+        if integrity_only:
+            return self._integrity_verdict()
+        findings += check_repeat(self.bundle, self.sealed)
+        by_replay = {one.id: self._judge(self.sealed, one) for one in chosen}
+        deciding = self._deciding(self.sealed, chosen)
+        findings += self._about_claims(self.sealed, chosen, deciding, here)
+        findings += _disagreement(chosen, by_replay, deciding)
+        self.state.findings[:] = apply_allowances(findings, self.allow)
+        judged = [by_replay[one.id] for one in deciding]
+        base = worst(map(_verdict, judged)) if judged else Verdict.NOT_YET_REPLAYED
+        own = decide(self.state.findings, base)
+        reasons = [*own.reasons, *(reason for one in judged for reason in one.reasons)]
+        return Decision(own.verdict, _ordered(own, judged, reasons))
+
+    def _chosen(self, wanted: str | None) -> list[Replay]:
+        """Return the replays to judge, newest last."""
+        there = [one for one in self.replays if one.source is self.source]
+        if wanted is None:
+            return there
+        found = [one for one in there if one.id.startswith(wanted.lower())]
+        if len(wanted) < SHORTEST_ID or len(found) != 1:
+            known = ", ".join(one.id[:12] for one in there) or "none"
+            raise BadCallError(
+                f"{len(found)} replays match {wanted!r}",
+                advice=f"give at least {SHORTEST_ID} digits of one of: {known}",
+            )
+        return found
+
+    def _about_bundle(self, sealed: Sealed) -> None:
+        """Make the checks V8 to V11 that read no content."""
+        records = [one.record for one in self.replays]
+        members = self.bundle.members
+        completeness = list(check_completeness(members, sealed, records))
+        self.state.findings += check_policy(sealed.policy)
+        self.state.findings += completeness
+        self.state.findings += check_acceptance(members, sealed, records, completeness)
+        self.state.findings += check_reference(sealed)
+
+    def _integrity_verdict(self) -> Decision:
+        """Return INTACT unless something is broken or missing.
+
+        Warnings concern what is reproduced, which was not asked for.
+        """
+        found = [one for one in self.state.findings if one.outcome != "warn"]
+        return decide(found, Verdict.INTACT)
+
+    def _judge(self, sealed: Sealed, one: Replay) -> Judgement:
+        from reprobundle.verify.judge import judge
+
+        judgement = judge(
+            self.bundle,
+            sealed,
+            one.id,
+            one.record,
+            attached(self.bundle, one.source, one.id, one.record),
+            allow=self.allow,
+            progress=self.progress,
+        )
+        self.state.judgements.append(judgement)
+        return judgement
+
+    def _deciding(self, sealed: Sealed, chosen: list[Replay]) -> list[Replay]:
+        """Return, for each claim, all records of the newest occasion that counts.
+
+        Where the policy names platforms, a replay made on one of them counts before
+        any newer one made elsewhere.
+        """
+        wanted = sealed.policy.intent.accepting_platforms
+        deciding: list[Replay] = []
+        for claim in dict.fromkeys(one.record.claim for one in chosen):
+            of_claim = [one for one in chosen if one.record.claim == claim]
+            accepted = [one for one in of_claim if platform_label(one.record) in wanted]
+            newest = (accepted or of_claim)[-1]
+            deciding += [one for one in of_claim if one.group == newest.group]
+        return deciding
+
+    def _about_claims(
+        self, sealed: Sealed, chosen: list[Replay], deciding: list[Replay], here: str
+    ) -> Iterator[Finding]:
+        """Yield whether anybody replayed the bundle, and every claim of it (V20)."""
+        if not chosen:
+            advice = f"reprobundle replay {self.bundle.path.name}"
+            place = f" on {here}" if here else ""
+            yield finding(
+                "replayed",
+                "not-checked",
+                "nobody has replayed it",
+                advice=advice + place,
+            )
+            return
+        yield finding("replayed", "pass", f"{len(chosen)} replay records")
+        done = {one.record.claim for one in deciding}
+        for claim in sealed.claims:
+            if claim in done:
+                yield finding("claim-replayed", "pass", where=claim)
+            elif claim != SMOKE:
+                yield finding(
+                    "claim-replayed",
+                    "not-checked",
+                    f"the claim {claim!r} was not replayed",
+                    where=claim,
+                )
+
+
+def _verdict(judgement: Judgement) -> Verdict:
+    return Verdict(judgement.verdict)
+
+
+def _ordered(
+    own: Decision, judged: Sequence[Judgement], reasons: Sequence[str]
+) -> tuple[str, ...]:
+    """Return all reasons without repeats, those of the verdict's own side first."""
+    if any(one.verdict == own.verdict.value for one in judged):
+        decisive = [
+            reason
+            for one in judged
+            if one.verdict == own.verdict.value
+            for reason in one.reasons
+        ]
+        reasons = [*decisive, *reasons]
+    return tuple(dict.fromkeys(reasons))
+
+
+def _disagreement(
+    chosen: Sequence[Replay],
+    judgements: dict[str, Judgement],
+    deciding: Sequence[Replay],
+) -> Iterator[Finding]:
+    """Warn if an older or other replay of a reproduced claim says no."""
+    counted = {one.id for one in deciding}
+    for claim in dict.fromkeys(one.record.claim for one in deciding):
+        verdicts = [
+            judgements[one.id].verdict for one in deciding if one.record.claim == claim
+        ]
+        if not all(verdict in _POSITIVE for verdict in verdicts):
+            continue
+        others = [
+            one
+            for one in chosen
+            if one.record.claim == claim
+            and one.id not in counted
+            and judgements[one.id].verdict in _NEGATIVE
+        ]
+        if not others:
+            yield finding("replays-disagree", "pass", where=claim)
+        for one in others:
+            yield finding(
+                "replays-disagree",
+                "warn",
+                f"this other replay of claim {claim!r} is {judgements[one.id].verdict}",
+                where=one.id,
+            )

@@ -1,0 +1,267 @@
+"""Build small bundles and replays that differ from a sound one in one place."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from reprobundle.format.attach import attach_replay
+from reprobundle.format.canonical import encode
+from reprobundle.format.digests import digest_bytes
+from reprobundle.format.policy import Policy
+from reprobundle.format.reader import open_bundle
+from reprobundle.format.record import (
+    Command,
+    ContentMember,
+    Devices,
+    Fact,
+    FileRead,
+    Memory,
+    MemorySample,
+    MemorySeries,
+    Outcome,
+    Output,
+    Phase,
+    Process,
+    Randomness,
+    Record,
+    SeedCall,
+)
+from reprobundle.format.writer import SealedBundle, Source, write_bundle
+from reprobundle.outputs.summary import summarise
+from reprobundle.verify.defaults import default_policy
+from reprobundle.verify.verify import verify_bundle
+
+SCRIPT = b"import torch\ntorch.manual_seed(0)\n"
+DATA = b"x,y\n1,2.5\n2,3.5\n"
+FILES_DIGEST = "ab" * 32
+
+
+def npy(array):
+    stream = io.BytesIO()
+    np.save(stream, array, allow_pickle=False)
+    return stream.getvalue()
+
+
+LOGITS = npy(np.linspace(-1.0, 1.0, 24, dtype="f4").reshape(4, 6))
+METRICS = b'{"accuracy": 0.9375, "epochs": 3, "train_seconds": 12.5}\n'
+OUTPUTS = {"out/logits.npy": LOGITS, "out/metrics.json": METRICS}
+
+ENVIRONMENT = {
+    "python.version": Fact(value="3.11.7", source="platform"),
+    "torch.version": Fact(value="2.13.0+cpu", source="torch.__version__"),
+    "torch.cpu_capability": Fact(value="AVX512", source="torch"),
+    "torch.threads": Fact(value=2, source="torch"),
+    "host.name": Fact(value="lab", source="socket"),
+}
+
+SERIES = encode(
+    MemorySeries(
+        samples=(
+            MemorySample(t_ns=0, point="start", pid=1, bytes={"rss": 1000}),
+            MemorySample(t_ns=9, point="end", pid=1, bytes={"rss": 2000}),
+        )
+    )
+)
+
+
+@dataclass
+class Run:
+    """One run: its outputs by name, what is changed in its record, tensors."""
+
+    outputs: dict[str, bytes] = field(default_factory=lambda: dict(OUTPUTS))
+    changes: dict[str, object] = field(default_factory=dict)
+    tensors: dict[str, bytes] = field(default_factory=dict)
+    stored: str = "here"
+
+    def build(self, folder: Path, **fixed: object) -> tuple[Record, dict[str, bytes]]:
+        content = {"stdout.txt": b"done\n", "stderr.txt": b"", "memory.json": SERIES}
+        outputs = []
+        for name, data in sorted(self.outputs.items()):
+            outputs.append(self._output(folder, name, data, content))
+        record = Record(
+            role="reference",
+            pass_name="measured",
+            tool="reprobundle 0",
+            started="2025-01-01T00:00:00Z",
+            elapsed_ns=1,
+            platform="linux",
+            command=Command(argv=("python", "train.py"), seed=0),
+            environment=dict(ENVIRONMENT),
+            randomness=Randomness(
+                seed=0,
+                calls=(
+                    SeedCall(
+                        function="torch.manual_seed",
+                        value="0",
+                        where="train.py:2",
+                        pid=1,
+                    ),
+                ),
+                initial={"torch.cpu": "00"},
+                final={"torch.cpu": "11"},
+                draws={"torch.cpu": "22"},
+            ),
+            processes=(Process(pid=1, kind="main", ended=True, exit_status=0),),
+            phases=(
+                Phase(
+                    name="forward",
+                    count=3,
+                    total_ns=30,
+                    median_ns=10,
+                    longest_ns=12,
+                    synchronized="cpu",
+                ),
+            ),
+            memory=Memory(
+                series="memory.json",
+                samples=2,
+                peak_rss_bytes=Fact(value=2000, source="largest sample"),
+                peak_device_bytes=Fact(unknown="no device"),
+            ),
+            devices=Devices(
+                observed=("cpu",),
+                fallback="none-possible",
+                reason="no accelerator was used",
+            ),
+            files_digest=FILES_DIGEST,
+            reads=(
+                FileRead(
+                    path="project:data.csv",
+                    member="inputs/data.csv",
+                    size_bytes=len(DATA),
+                    blake3=digest_bytes(DATA),
+                ),
+            ),
+            sources=("train.py",),
+            outputs=tuple(outputs),
+            outcome=Outcome(exit_status=0),
+            remarks=(),
+            members=tuple(
+                ContentMember(
+                    name=name, size_bytes=len(data), blake3=digest_bytes(data)
+                )
+                for name, data in sorted(content.items())
+            ),
+        )
+        changes = {**fixed, **self.changes}
+        return msgspec.structs.replace(record, **changes), content
+
+    def _output(self, folder, name, data, content):
+        path = folder / "scratch.bin"
+        path.write_bytes(data)
+        tensors = None
+        arrays_member = ""
+        if name in self.tensors:
+            tensors = folder / "scratch.safetensors"
+            tensors.write_bytes(self.tensors[name])
+            arrays_member = f"tensors/{name}.safetensors"
+            content[arrays_member] = self.tensors[name]
+        told = summarise(name, path, tensors=tensors)
+        member = f"outputs/{name.replace(':', '/')}"
+        if self.stored == "here":
+            content[member] = data
+        return Output(
+            name=name,
+            kind=told.kind,
+            format=told.format,
+            size_bytes=len(data),
+            blake3=digest_bytes(data),
+            stored=self.stored,
+            member=member if self.stored == "here" else "",
+            arrays_member=arrays_member,
+            arrays=told.arrays,
+            rows=told.rows,
+        )
+
+
+@dataclass
+class Bench:
+    """A folder in which bundles are made, replayed and verified."""
+
+    folder: Path
+    policy: Policy = field(default_factory=default_policy)
+    reference: Run = field(default_factory=Run)
+    repeat: Run | None = field(default_factory=Run)
+    claims: dict[str, Run] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    extra: tuple[Source, ...] = ()
+    sealed: SealedBundle | None = None
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "digits.rpb.zip"
+
+    def pack(self) -> Bench:
+        runs = [(self.reference, {"role": "reference"})]
+        if self.repeat is not None:
+            runs.append((self.repeat, {"role": "repeat", "pass_name": "repeat"}))
+        for claim, run in self.claims.items():
+            runs.append((run, {"role": "claim", "claim": claim}))
+        sources = [
+            Source("project/train.py", "project", SCRIPT),
+            Source("inputs/data.csv", "input", DATA),
+            Source("lock/environment.json", "lock", b"{}\n"),
+            Source("policy.json", "policy", encode(self.policy)),
+            *self.extra,
+        ]
+        for number, (run, fixed) in enumerate(runs, start=1):
+            record, content = run.build(self.folder, **fixed)
+            top = f"runs/{number}"
+            sources.append(Source(f"{top}/record.json", "record", encode(record)))
+            sources += [
+                Source(f"{top}/{name}", _role(name), data)
+                for name, data in content.items()
+            ]
+        kept = [source for source in sources if source.path not in self.left_out]
+        self.sealed = write_bundle(self.path, kept)
+        return self
+
+    @property
+    def id(self) -> str:
+        assert self.sealed is not None
+        return self.sealed.id
+
+    def replay(self, run: Run | None = None, /, **changes: object) -> str:
+        """Attach a replay of sealed run 1 and return its id."""
+        record, sources = self.replay_tree(run, **changes)
+        return attach_replay(self.path, encode(record), sources)
+
+    def replay_tree(self, run: Run | None = None, /, **changes: object):
+        run = run or Run()
+        run.changes = {**run.changes, **changes}
+        fixed = {"role": "replay", "bundle": self.id, "runs": 1, "occasion": "0" * 16}
+        record, content = run.build(self.folder, **fixed)
+        return record, [
+            Source(name, _role(name), data) for name, data in content.items()
+        ]
+
+    def verify(self, **options):
+        return verify_bundle(self.path, **options)
+
+
+def _role(name):
+    if name in ("stdout.txt", "stderr.txt"):
+        return "log"
+    return "series" if name == "memory.json" else "output"
+
+
+def found(report, name, outcome=None):
+    """Return all findings called `name`, about the bundle and its replays."""
+    everything = [
+        *report.findings,
+        *(one for judged in report.judgements for one in judged.findings),
+    ]
+    return [
+        one
+        for one in everything
+        if one.id == name and (outcome is None or one.outcome == outcome)
+    ]
+
+
+def opened(path):
+    return open_bundle(path)
