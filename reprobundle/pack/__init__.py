@@ -1,0 +1,1 @@
+"""Run a command where the result was made, and write one bundle about it."""

@@ -1,0 +1,131 @@
+"""Decide which files a bundle holds, and as what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from reprobundle.errors import PackRefusedError
+from reprobundle.format.digests import digest_file
+from reprobundle.format.record import FileRead
+from reprobundle.run.project import Stage
+
+# Files nobody read are kept up to this size: a reader wants the whole source, not the
+# data sets beside it.
+UNREAD_LIMIT_BYTES = 1 << 20
+# Files read outside the project are included up to this size, above it only pinned
+# by their digest.
+EXTERNAL_LIMIT_BYTES = 256 << 20
+
+# What is read as part of the program rather than as its data.
+PROGRAM_SUFFIXES = frozenset(
+    {
+        ".bash",
+        ".c",
+        ".cc",
+        ".cfg",
+        ".conf",
+        ".cpp",
+        ".cu",
+        ".cuh",
+        ".h",
+        ".hpp",
+        ".ini",
+        ".ipynb",
+        ".jinja",
+        ".json",
+        ".lock",
+        ".md",
+        ".metal",
+        ".py",
+        ".pyi",
+        ".pyx",
+        ".rst",
+        ".sh",
+        ".toml",
+        ".yaml",
+        ".yml",
+    }
+)
+
+
+@dataclass
+class Contents:
+    """Which staged files go into the bundle.
+
+    Attributes:
+        members: Staged name → member name, for every file that is included.
+        roles: Staged name → ``project`` or ``input``.
+        left_out: Staged names that are not included: large, and never read.
+    """
+
+    members: dict[str, str] = field(default_factory=dict)
+    roles: dict[str, Literal["project", "input"]] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+
+
+def choose(stage: Stage, read: set[str], declared: set[str]) -> Contents:
+    """Return what the bundle holds of the staged files.
+
+    Args:
+        stage: The pristine copies.
+        read: Names the measured pass read.
+        declared: Names given with ``--input``.
+    """
+    contents = Contents()
+    for name in stage.names:
+        is_input = name in declared or (
+            name in read and Path(name).suffix.lower() not in PROGRAM_SUFFIXES
+        )
+        needed = is_input or name in read
+        if not needed and stage.path(name).stat().st_size > UNREAD_LIMIT_BYTES:
+            contents.left_out.append(name)
+            continue
+        contents.roles[name] = "input" if is_input else "project"
+        contents.members[name] = f"{'inputs' if is_input else 'project'}/{name}"
+    return contents
+
+
+def externals(
+    paths: Iterable[Path], *, exclude: frozenset[str]
+) -> dict[Path, FileRead]:
+    """Return an entry for each file that was read outside the project.
+
+    Args:
+        paths: Absolute paths.
+        exclude: Text of paths the caller gave up on, left out entirely.
+
+    Raises:
+        PackRefusedError: A file vanished after it was read.
+    """
+    found: dict[Path, FileRead] = {}
+    for number, path in enumerate(sorted(paths), start=1):
+        if str(path) in exclude:
+            continue
+        try:
+            size_bytes = path.stat().st_size
+            digest = digest_file(path)
+        except OSError as error:
+            raise PackRefusedError(
+                f"input {str(path)!r} was read but cannot be read now: "
+                f"{error.strerror}",
+                advice="keep the inputs until pack has ended",
+            ) from error
+        included = size_bytes <= EXTERNAL_LIMIT_BYTES
+        found[path] = FileRead(
+            path=f"external:{number}/{path.name}",
+            member=f"external/{number}/{path.name}" if included else "",
+            origin=_origin(path),
+            size_bytes=size_bytes,
+            blake3=digest,
+        )
+    return found
+
+
+def _origin(path: Path) -> str:
+    home = Path.home()
+    if path.is_relative_to(home):
+        return f"~/{path.relative_to(home).as_posix()}"
+    return path.as_posix()

@@ -1,0 +1,364 @@
+"""The steps of one call of `pack`, in order: prepare, run, run again, write.
+
+The repeat pass starts from the files the bundle will hold and from nothing else. So
+it shows three things at once: that the bundle is complete, that a fresh process gets
+the same result, and how far two runs on one machine differ by themselves.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from reprobundle.errors import (
+    BadCallError,
+    CommandFailedError,
+    PackRefusedError,
+)
+from reprobundle.format.canonical import encode
+from reprobundle.format.lock import Lock
+from reprobundle.format.policy import Claim, Policy
+from reprobundle.format.record import Command, Fact, FileRead
+from reprobundle.format.writer import SealedBundle, Source, write_bundle
+from reprobundle.pack.contents import Contents, choose, externals
+from reprobundle.pack.options import PackOptions
+from reprobundle.pack.sources import (
+    external_sources,
+    lock_sources,
+    project_sources,
+    run_sources,
+)
+from reprobundle.run import lock as locks
+from reprobundle.run.accessed import accesses
+from reprobundle.run.assemble import (
+    Assembled,
+    FinishedRun,
+    assemble,
+)
+from reprobundle.run.command import PROJECT, recorded_argv, recorded_environment
+from reprobundle.run.events import read_events
+from reprobundle.run.execute import PassPlan, execute
+from reprobundle.run.launch import find_python
+from reprobundle.run.project import (
+    GitState,
+    Project,
+    Stage,
+    digest_stage,
+    list_files,
+    make_stage,
+)
+from reprobundle.run.space import require_space
+from reprobundle.verify.compare import compare_records
+from reprobundle.verify.defaults import widen
+
+Say = Callable[[str], None]
+
+
+class PackJob:
+    """The state of one call of `pack` between its steps."""
+
+    def __init__(
+        self,
+        options: PackOptions,
+        policy: Policy,
+        project: Project,
+        folder: Path,
+        say: Say,
+    ) -> None:
+        self.options = options
+        self.policy = policy
+        self.project = project
+        self.folder = folder
+        self.say = say
+        self.contents = Contents()
+        self.externals: dict[Path, FileRead] = {}
+        self.repeatable: bool | None = None
+        self.digests: dict[str, str] = {}
+
+    # -- before the first run
+
+    def prepare(self) -> None:
+        """Find the interpreter, lock its environment, copy the project."""
+        options = self.options
+        found = find_python(options.argv)
+        if found is None:
+            raise BadCallError(
+                "no Python interpreter is on the path",
+                advice="activate the environment that the command needs",
+            )
+        self.python = found
+        self.live = locks.probe(self.python)
+        self.lock: Lock = locks.to_lock(self.live, project=self.project.root)
+        names = list_files(self.project, exclude=frozenset({options.output.resolve()}))
+        names = tuple(name for name in names if not name.endswith(".rpb.zip"))
+        size_bytes = sum((self.project.root / name).stat().st_size for name in names)
+        require_space(self.folder, 3 * size_bytes, "copies of the project")
+        self.stage: Stage = make_stage(
+            self.project.root,
+            names,
+            self.folder / "stage",
+            tuple(path for path in self._declared() if self._inside(path)),
+        )
+        self.command = Command(
+            argv=recorded_argv(options.argv, self.project.root),
+            working_directory=options.working_directory.resolve()
+            .relative_to(self.project.root)
+            .as_posix(),
+            seed=options.seed,
+            environment=recorded_environment(
+                os.environ, seed=options.seed, import_paths=self._import_paths()
+            ),
+        )
+
+    def _declared(self) -> list[Path]:
+        return [self.options.working_directory / path for path in self.options.inputs]
+
+    def _inside(self, path: Path) -> bool:
+        return path.resolve().is_relative_to(self.project.root)
+
+    def _import_paths(self) -> list[str]:
+        """Return the copies' folders that stand in for editable installs."""
+        folders = [
+            path.resolve()
+            for editable in self.live.editables
+            for path in (editable.import_paths or (editable.location,))
+        ]
+        return [
+            f"{PROJECT}/{path.relative_to(self.project.root).as_posix()}"
+            for path in dict.fromkeys(folders)
+            if path.is_relative_to(self.project.root)
+        ]
+
+    # -- the passes
+
+    def measured_pass(self) -> Assembled:
+        """Run the command once and decide from it what the bundle holds."""
+        self.say("measured pass: running the command once")
+        run = execute(self._plan(self.stage.names, self.command), self.folder / "run1")
+        self._require_unchanged()
+        self._judge_exit(run)
+        access = accesses(read_events(run.launched.session.events), run.places)
+        declared = {
+            name
+            for path in self._declared()
+            if self._inside(path)
+            for name in self._names_below(path)
+        }
+        self.contents = choose(self.stage, access.read, declared)
+        outside = access.read_outside | {
+            path.resolve() for path in self._declared() if not self._inside(path)
+        }
+        self.externals = externals(outside, exclude=frozenset())
+        self.digests = digest_stage(self.stage, sorted(self.contents.members))
+        run = dataclasses.replace(
+            run, staged=self.digests, members=self.contents.members
+        )
+        done = self._assemble(run, role="reference", pass_name="measured")
+        if not done.record.outputs and not self.options.expect_failure:
+            raise PackRefusedError(
+                "nothing to compare: the command wrote no file and recorded no value",
+                advice="write a result file, or name a printed number with "
+                "--metric NAME=REGEX",
+            )
+        return done
+
+    def repeat_pass(self) -> Assembled:
+        """Run the command again, from the bundle's own files only."""
+        self.say("repeat pass: running it again from what the bundle holds")
+        names = sorted(self.contents.members)
+        run = execute(self._plan(names, self.command), self.folder / "run2")
+        if run.launched.exit_status != 0 and not self.options.expect_failure:
+            raise PackRefusedError(
+                f"the repeat pass ended with status {run.launched.exit_status}: "
+                f"{_last_line(run)}",
+                advice="the bundle lacks something the command needs: name it with "
+                "--input, or stop after one pass with --passes measured",
+            )
+        return self._assemble(run, role="repeat", pass_name="repeat")
+
+    def claim_passes(self) -> list[Assembled]:
+        """Run every claim that has a command of its own."""
+        done = []
+        for number, claim in enumerate(self.policy.claims, start=3):
+            if not claim.command:
+                continue
+            self.say(f"claim {claim.name!r}: running its own command")
+            plan = self._plan(sorted(self.contents.members), self._claim_command(claim))
+            run = execute(plan, self.folder / f"run{number}")
+            if run.launched.exit_status != 0:
+                raise CommandFailedError(
+                    f"the command of claim {claim.name!r} ended with status "
+                    f"{run.launched.exit_status}: {_last_line(run)}",
+                    status=run.launched.exit_status,
+                )
+            done.append(
+                self._assemble(
+                    run, role="claim", pass_name="measured", claim=claim.name
+                )
+            )
+        return done
+
+    def _claim_command(self, claim: Claim) -> Command:
+        return msgspec.structs.replace(
+            self.command, argv=recorded_argv(claim.command, self.project.root)
+        )
+
+    def _plan(self, names: list[str], command: Command) -> PassPlan:
+        return PassPlan(
+            stage=self.stage,
+            names=names,
+            staged=self.digests,
+            members=self.contents.members,
+            command=command,
+            python=self.python,
+            base_environment=os.environ,
+            device=self.options.device,
+            original=self.project.root,
+            ignored=self.live.folders,
+            metrics=self.policy.metrics,
+            extra_facts=_git_facts(self.project.git),
+            echo=self.options.echo,
+            output_limit_bytes=self.options.output_limit_bytes,
+        )
+
+    def _assemble(
+        self,
+        run: FinishedRun,
+        *,
+        role: Literal["reference", "repeat", "claim"],
+        pass_name: Literal["measured", "repeat"],
+        claim: str = "main",
+    ) -> Assembled:
+        return assemble(
+            run,
+            role=role,
+            pass_name=pass_name,
+            claim=claim,
+            expected_failure=self.options.expect_failure,
+            externals=self.externals,
+        )
+
+    def _names_below(self, path: Path) -> list[str]:
+        top = path.resolve().relative_to(self.project.root).as_posix()
+        return [
+            name
+            for name in self.stage.names
+            if top == "." or name == top or name.startswith(f"{top}/")
+        ]
+
+    def _require_unchanged(self) -> None:
+        changed = self.stage.changed_links()
+        if changed:
+            raise PackRefusedError(
+                f"input {changed[0]!r} was changed by the run or while it ran",
+                advice="have the command write to another file",
+            )
+
+    def _judge_exit(self, run: FinishedRun) -> None:
+        launched = run.launched
+        if launched.interrupted:
+            raise PackRefusedError("interrupted; no bundle was written")
+        if launched.exit_status != 0 and not self.options.expect_failure:
+            raise CommandFailedError(
+                f"the command ended with status {launched.exit_status}: "
+                f"{_last_line(run)}",
+                status=launched.exit_status,
+                advice=self._failure_advice(run),
+            )
+        if launched.exit_status == 0 and self.options.expect_failure:
+            raise PackRefusedError(
+                "the command was expected to fail but ended with status 0",
+                advice="leave out --expect-failure",
+            )
+
+    def _failure_advice(self, run: FinishedRun) -> str:
+        """Return the likeliest remedy for a failed first pass."""
+        text = run.launched.session.stderr.read_text(errors="replace")
+        if "ModuleNotFoundError" in text:
+            return (
+                f"it ran with {self.python}; activate the environment that it needs"
+            )
+        if "FileNotFoundError" in text or "No such file" in text:
+            scratch = str(run.places.scratch)
+            for line in reversed(text.splitlines()):
+                for word in line.replace('"', "'").split("'"):
+                    name = word.removeprefix(f"{scratch}/")
+                    if name and (self.project.root / name).exists():
+                        return f"{name} exists but git ignores it: add --input {name}"
+        return "nothing was written; if failing is the result, add --expect-failure"
+
+    # -- writing
+
+    def settle_policy(self, reference: Assembled, repeat: Assembled | None) -> None:
+        """Compare both passes and widen the tolerances by what they differ in."""
+        if repeat is None:
+            return
+        comparisons = compare_records(
+            reference.record,
+            repeat.record,
+            reference_content=reference.content,
+            replay_content=repeat.content,
+            policy=self.policy,
+        )
+        self.policy = widen(self.policy, comparisons)
+        results = {comparison.result for comparison in comparisons}
+        self.repeatable = results <= {"bit-identical", "within-tolerance"}
+
+    def write(
+        self,
+        reference: Assembled,
+        repeat: Assembled | None,
+        claims: list[Assembled],
+        progress: Callable[[int], None] | None,
+    ) -> SealedBundle:
+        """Write the bundle file."""
+        runs = [reference, *([repeat] if repeat else []), *claims]
+        sources = [
+            *project_sources(self.stage, self.contents),
+            *external_sources(self.externals),
+            *lock_sources(self.lock, self.project),
+            Source("policy.json", "policy", encode(self.policy)),
+        ]
+        for number, run in enumerate(runs, start=1):
+            sources.extend(run_sources(number, run))
+        size_bytes = sum(
+            source.content.stat().st_size
+            for source in sources
+            if isinstance(source.content, Path)
+        )
+        require_space(self.options.output.parent, size_bytes, "the bundle")
+        self.say("writing the bundle")
+        return write_bundle(self.options.output, sources, progress=progress)
+
+
+def _git_facts(git: GitState | None) -> dict[str, Fact]:
+    if git is None:
+        reason = "the project is not in a git repository"
+        return {
+            name: Fact(unknown=reason, source="git")
+            for name in ("git.commit", "git.dirty")
+        }
+    commit = (
+        Fact(value=git.commit, source="git rev-parse HEAD")
+        if git.commit
+        else Fact(unknown="the repository has no commit", source="git rev-parse HEAD")
+    )
+    facts = {
+        "git.commit": commit,
+        "git.dirty": Fact(value=git.dirty, source="git diff HEAD"),
+    }
+    if git.remote:
+        facts["git.remote"] = Fact(value=git.remote, source="git remote")
+    return facts
+
+
+def _last_line(run: FinishedRun) -> str:
+    lines = run.launched.session.stderr.read_text(errors="replace").split("\n")
+    return next(
+        (line.strip() for line in reversed(lines) if line.strip()), "no message"
+    )

@@ -1,0 +1,70 @@
+"""What `pack` is asked for, and what it gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from reprobundle.format.policy import Intent, Metric
+from reprobundle.format.record import Record
+from reprobundle.format.writer import SealedBundle
+from reprobundle.pack.passes import PassName
+from reprobundle.run.assemble import OUTPUT_LIMIT_BYTES
+
+
+@dataclass(frozen=True)
+class PackOptions:
+    """What the user asked for.
+
+    Attributes:
+        argv: The command.
+        output: The bundle to write.
+        working_directory: Where the command runs.
+        project: Top of the project if named.
+        seed: Seed to set before the user's code, or None.
+        inputs: Files or folders that count as inputs, even where git ignores them.
+        policy: A policy file, or None for the defaults.
+        metrics: Numbers the command prints that count as results.
+        intent: Purpose, scenario, platforms, fallback.
+        expect_failure: Whether failing is the result.
+        passes: Which passes to make.
+        device: ``as-is`` or a device type.
+        output_limit_bytes: Largest single output.
+        echo: Show what the command prints while it runs.
+    """
+
+    argv: tuple[str, ...]
+    output: Path
+    working_directory: Path
+    project: Path | None = None
+    seed: int | None = None
+    inputs: tuple[Path, ...] = ()
+    policy: Path | None = None
+    metrics: tuple[Metric, ...] = ()
+    intent: Intent = field(default_factory=Intent)
+    expect_failure: bool = False
+    passes: tuple[PassName, ...] = ("measured", "repeat")
+    device: str = "as-is"
+    output_limit_bytes: int = OUTPUT_LIMIT_BYTES
+    echo: bool = False
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A written bundle.
+
+    Attributes:
+        path: The file.
+        sealed: Its id and size.
+        reference: Record of the measured pass.
+        repeat: Record of the repeat pass, or None if it was not made.
+        repeatable: Whether both agree under the policy; None if there is no repeat.
+        left_out: Project files that are not in the bundle: large and never read.
+    """
+
+    path: Path
+    sealed: SealedBundle
+    reference: Record
+    repeat: Record | None
+    repeatable: bool | None
+    left_out: tuple[str, ...]

@@ -1,0 +1,68 @@
+"""Make a bundle: run the command, run it again from what the bundle holds, write it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from reprobundle.errors import BadCallError
+from reprobundle.pack.job import PackJob, Say
+from reprobundle.pack.options import Packed, PackOptions
+from reprobundle.pack.policy import read_policy, with_intent
+from reprobundle.run.project import find_project
+from reprobundle.run.space import require_writable
+
+
+def pack(
+    options: PackOptions,
+    *,
+    say: Say,
+    progress: Callable[[int], None] | None = None,
+) -> Packed:
+    """Run the command and write the bundle.
+
+    Args:
+        options: The call.
+        say: Takes one line about what happens now.
+        progress: Takes the number of bytes written since the last call.
+
+    Raises:
+        BadCallError: The call cannot be carried out as written.
+        PackRefusedError: The result could not be compared or trusted.
+        CommandFailedError: The command failed and that was not expected.
+        EnvironmentUnusableError: Disk, permission or interpreter is missing.
+    """
+    _check_call(options)
+    require_writable(options.output.parent)
+    policy = with_intent(read_policy(options.policy), options.intent, options.metrics)
+    project = find_project(options.working_directory, options.project)
+    with tempfile.TemporaryDirectory(prefix="reprobundle-pack-") as folder:
+        job = PackJob(options, policy, project, Path(folder), say)
+        job.prepare()
+        reference = job.measured_pass()
+        repeat = job.repeat_pass() if "repeat" in options.passes else None
+        claims = job.claim_passes()
+        job.settle_policy(reference, repeat)
+        sealed = job.write(reference, repeat, claims, progress)
+    return Packed(
+        path=options.output,
+        sealed=sealed,
+        reference=reference.record,
+        repeat=repeat.record if repeat else None,
+        repeatable=job.repeatable,
+        left_out=tuple(job.contents.left_out),
+    )
+
+
+def _check_call(options: PackOptions) -> None:
+    if not options.argv:
+        raise BadCallError(
+            "there is no command to run",
+            advice="put it after --, such as: reprobundle pack -- python train.py",
+        )
+    if not options.output.name.endswith(".rpb.zip"):
+        raise BadCallError(
+            f"a bundle's name ends in .rpb.zip, got {options.output.name!r}",
+            advice=f"use -o {options.output.name}.rpb.zip",
+        )

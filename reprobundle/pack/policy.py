@@ -1,0 +1,113 @@
+"""The policy that a new bundle freezes: the author's file over the defaults."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from reprobundle.errors import BadCallError, ReprobundleError
+from reprobundle.format.canonical import decode
+from reprobundle.format.policy import Intent, Metric, Policy
+from reprobundle.verify.defaults import default_policy
+
+
+def read_policy(path: Path | None) -> Policy:
+    """Return the default policy, with what the author's file states in its place.
+
+    Args:
+        path: A JSON file with any of the policy's fields, or None.
+
+    Raises:
+        BadCallError: The file cannot be read, breaks the schema, or changes a
+            tolerance without naming author and reason.
+    """
+    standard = default_policy()
+    if path is None:
+        return standard
+    try:
+        stated = decode(path.read_bytes(), Policy, where=str(path), rule="R-7.1")
+    except OSError as error:
+        raise BadCallError(
+            f"policy {str(path)!r} cannot be read: {error.strerror}"
+        ) from error
+    except ReprobundleError as error:
+        raise BadCallError(
+            error.message, advice="see schema/policy.schema.json"
+        ) from error
+    if stated.tolerances and not (stated.author and stated.reason):
+        raise BadCallError(
+            f"policy {str(path)!r} changes tolerances without saying who and why",
+            advice='add "author" and "reason"',
+        )
+    for metric in stated.metrics:
+        _check_pattern(metric)
+    _check_claims(stated, path)
+    overridden = {(rule.dtype, rule.devices) for rule in stated.tolerances}
+    kept = tuple(
+        rule
+        for rule in standard.tolerances
+        if (rule.dtype, rule.devices) not in overridden
+    )
+    return msgspec.structs.replace(
+        stated,
+        tolerances=(*stated.tolerances, *kept),
+        ignore_keys=tuple(sorted({*standard.ignore_keys, *stated.ignore_keys})),
+    )
+
+
+def _check_claims(policy: Policy, path: Path) -> None:
+    names = [claim.name for claim in policy.claims]
+    if len(set(names)) != len(names):
+        raise BadCallError(f"policy {str(path)!r} names a claim twice")
+    for claim in policy.claims:
+        if claim.name != "main" and not claim.command:
+            raise BadCallError(
+                f"claim {claim.name!r} has no command",
+                advice='add "command": ["python", …]',
+            )
+
+
+def parse_metric(text: str) -> Metric:
+    """Return the metric that ``NAME=REGEX`` describes.
+
+    Raises:
+        BadCallError: There is no ``=``, or the pattern is no regular expression.
+    """
+    name, separator, pattern = text.partition("=")
+    if not (separator and name.isidentifier() and pattern):
+        raise BadCallError(
+            f"metric {text!r} is not of the form NAME=REGEX",
+            advice="for example --metric 'loss=final loss ([0-9.]+)'",
+        )
+    metric = Metric(name=name, pattern=pattern)
+    _check_pattern(metric)
+    return metric
+
+
+def _check_pattern(metric: Metric) -> None:
+    try:
+        re.compile(metric.pattern)
+    except re.error as error:
+        raise BadCallError(
+            f"the pattern of metric {metric.name!r} is no regular expression: {error}"
+        ) from error
+
+
+def with_intent(policy: Policy, intent: Intent, metrics: tuple[Metric, ...]) -> Policy:
+    """Return `policy` with what the command line states about the result's purpose.
+
+    A field that the command line leaves at its default keeps the file's value.
+    """
+    plain = Intent()
+    stated = {
+        name: value
+        for name in intent.__struct_fields__
+        if (value := getattr(intent, name)) != getattr(plain, name)
+    }
+    return msgspec.structs.replace(
+        policy,
+        intent=msgspec.structs.replace(policy.intent, **stated),
+        metrics=(*policy.metrics, *metrics),
+    )

@@ -1,0 +1,74 @@
+"""The files of a new bundle: which content goes where, and as what."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from reprobundle.format.canonical import encode
+from reprobundle.format.lock import Lock
+from reprobundle.format.record import FileRead
+from reprobundle.format.writer import Source
+from reprobundle.pack.contents import Contents
+from reprobundle.run.assemble import Assembled
+from reprobundle.run.project import Project, Stage
+from reprobundle.run.requirements import find_lock_files, requirements_text
+
+LOGS = frozenset({"stdout.txt", "stderr.txt"})
+
+
+def project_sources(stage: Stage, contents: Contents) -> list[Source]:
+    """Return the project's files and its inputs, with their execute bits."""
+    return [
+        Source(
+            member,
+            contents.roles[name],
+            stage.path(name).resolve(),
+            executable=os.access(stage.path(name), os.X_OK),
+        )
+        for name, member in contents.members.items()
+    ]
+
+
+def external_sources(externals: Mapping[Path, FileRead]) -> list[Source]:
+    """Return the files from outside the project that are included."""
+    return [
+        Source(read.member, "external", path)
+        for path, read in externals.items()
+        if read.member
+    ]
+
+
+def lock_sources(lock: Lock, project: Project) -> list[Source]:
+    """Return the live environment, the lock files found, and git's difference."""
+    sources = [
+        Source("lock/environment.json", "lock", encode(lock)),
+        Source("lock/requirements.txt", "lock", requirements_text(lock).encode()),
+    ]
+    for path in find_lock_files(project.root):
+        name = path.relative_to(project.root).as_posix()
+        sources.append(Source(f"lock/project/{name}", "lock", path.read_bytes()))
+    if project.git and project.git.diff:
+        sources.append(Source("lock/git.diff", "lock", project.git.diff))
+    return sources
+
+
+def run_sources(number: int, run: Assembled) -> list[Source]:
+    """Return the record of run `number` and everything that belongs to it."""
+    top = f"runs/{number}"
+    return [
+        Source(f"{top}/record.json", "record", encode(run.record)),
+        *(
+            Source(
+                f"{top}/{name}",
+                "log"
+                if name in LOGS
+                else "series"
+                if name == "memory.json"
+                else "output",
+                path,
+            )
+            for name, path in run.content.items()
+        ),
+    ]
