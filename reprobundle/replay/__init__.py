@@ -1,0 +1,1 @@
+"""Run a bundle's command on this machine and attach the record of it."""

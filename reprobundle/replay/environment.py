@@ -1,0 +1,471 @@
+"""Build an environment of its own from a lock, or compare an existing one with it.
+
+Nothing but the target folder and a package cache of our own is written, the active
+environment is never touched, and no step needs more rights than the user has. A
+target counts only when its stamp, written last, is there: anything else is built
+anew, from what the cache already holds.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from reprobundle.errors import (
+    BadCallError,
+    EnvironmentUnusableError,
+    InstallFailedError,
+    MissingPackageError,
+)
+from reprobundle.format.lock import Lock, lock_digest
+from reprobundle.replay.installer import Installer, make_installer
+from reprobundle.replay.interpreters import find_interpreter
+from reprobundle.run.installed_files import damaged_files
+from reprobundle.run.launch import recorder_folder
+from reprobundle.run.lock import TOOLS, Drift, drift, probe, to_lock
+from reprobundle.run.requirements import LeftOut, Requirements, requirements
+from reprobundle.run.space import require_space, require_writable
+
+ENTRY_NAME = "reprobundle_entry.pth"
+STAMP_NAME = "complete.json"
+# Unpacked archives and temporary copies on top of the installed size.
+SPACE_FACTOR = 1.5
+
+Progress = Callable[[str], None]
+
+# Folders this process uses, with the open file that says so to other processes.
+_CLAIMS: dict[Path, int] = {}
+
+
+class Built(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The stamp of a complete environment.
+
+    Attributes:
+        lock: Digest of the lock it was built from.
+        installer: Name and version of the installer.
+        commands: Commands run, with ``{environment}`` for the target folder.
+        environment: What was installed in the end.
+        left_out: Locked packages that are not installed: name, version, reason.
+        other_builds: Packages whose plain release took the place of a labelled build.
+        elapsed_ns: Time the build took.
+    """
+
+    schema: Literal["reprobundle/environment/1"] = "reprobundle/environment/1"
+    lock: str
+    installer: str
+    commands: tuple[tuple[str, ...], ...]
+    environment: Lock
+    left_out: tuple[tuple[str, str, str], ...]
+    other_builds: tuple[str, ...]
+    elapsed_ns: int
+
+
+@dataclass(frozen=True)
+class PythonEnvironment:
+    """An environment that is ready to run something.
+
+    Attributes:
+        python: Its interpreter.
+        folder: The target folder that holds all of it.
+        installer: Name and version of the installer that built it.
+        commands: Commands that built it, private paths replaced by ``{…}`` names.
+        freeze: What is installed.
+        drift: How that differs from the lock, numeric differences first.
+        left_out: Locked packages that were not installed, and why.
+        other_builds: Packages of which another build was taken, by permission.
+        reused: Whether it stood already and was only checked.
+        elapsed_ns: Time this call took.
+    """
+
+    python: Path
+    folder: Path
+    installer: str
+    commands: tuple[tuple[str, ...], ...]
+    freeze: Lock
+    drift: tuple[Drift, ...]
+    left_out: tuple[LeftOut, ...]
+    other_builds: tuple[str, ...]
+    reused: bool
+    elapsed_ns: int
+
+
+@dataclass
+class _Plan:
+    """What differs from the lock so far, because this machine cannot have it."""
+
+    lock: Lock
+    without: set[str] = field(default_factory=set)
+    plain: set[str] = field(default_factory=set)
+
+
+def cache_root() -> Path:
+    """Return the folder for environments and packages: the user's cache folder."""
+    return (
+        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reprobundle"
+    )
+
+
+def environment_folder(lock: Lock, root: Path | None = None) -> Path:
+    """Return the target folder of `lock`: equal locks share one environment."""
+    return (root or cache_root()) / "environments" / lock_digest(lock)[:32]
+
+
+def build_fresh(
+    lock: Lock,
+    *,
+    target: Path | None = None,
+    base_python: Path | None = None,
+    wheels: Path | None = None,
+    progress: Progress | None = None,
+    cache: Path | None = None,
+    installer: Literal["auto", "pip", "uv"] = "auto",
+    allow_other_python: bool = False,
+    allow_other_build: bool = False,
+) -> PythonEnvironment:
+    """Return an environment with exactly the distributions of `lock`.
+
+    A complete environment of the same lock in `target` is checked and used again;
+    an incomplete or damaged one is removed and built anew.
+
+    Args:
+        lock: What to install.
+        target: Folder for all of it; by default one named by the lock's digest.
+        base_python: Interpreter to build on; by default one of the recorded minor
+            version is looked for.
+        wheels: Folder of wheels; then no index is asked.
+        progress: Told each step as one line.
+        cache: Folder for fetched packages; shared by all environments by default.
+        installer: ``auto`` takes uv where it is installed, else pip.
+        allow_other_python: Build on another minor version rather than not at all.
+        allow_other_build: Take the plain release where a build with a local label
+            (``+cpu``) cannot be had. It may compute other numbers and is listed.
+
+    Raises:
+        UnfitPythonError, MissingPackageError, HashMismatchError, NoNetworkError,
+        NoSpaceError, NoPermissionError, InstallFailedError: See their docstrings.
+        BadCallError: `wheels` is no folder.
+    """
+    started = time.monotonic_ns()
+    say = progress or _silent
+    folder = (target or environment_folder(lock)).absolute()
+    if wheels is not None and not wheels.is_dir():
+        raise BadCallError(f"folder of wheels {str(wheels)!r} does not exist")
+    require_writable(folder)
+
+    def make() -> Built:
+        require_space(folder, int(lock.size_bytes * SPACE_FACTOR), "the environment")
+        base = find_interpreter(
+            lock.python, named=base_python, allow_other_python=allow_other_python
+        )
+        tool = make_installer(
+            installer,
+            folder=folder,
+            base=base,
+            wheels=wheels.absolute() if wheels else None,
+            cache=(cache or cache_root() / "packages").absolute(),
+            say=say,
+        )
+        return _build(lock, tool, allow_other_build=allow_other_build)
+
+    def standing() -> Built | None:
+        built = _standing(folder, lock, say)
+        if built is None or (built.other_builds and not allow_other_build):
+            return None
+        same = built.environment.python.minor == lock.python.minor
+        return built if same or allow_other_python else None
+
+    built, reused = _claimed(folder, say, standing=standing, make=make)
+    return _ready(lock, folder, built, reused=reused, started=started)
+
+
+def check_current(
+    lock: Lock, python: Path, *, env: Mapping[str, str] | None = None
+) -> tuple[Drift, ...]:
+    """Return how the environment of the interpreter `python` differs from `lock`.
+
+    Raises:
+        EnvironmentUnusableError: The interpreter cannot be asked.
+    """
+    return drift(lock, to_lock(probe(python, env=env)))
+
+
+def install_entry(python: Path) -> Path:
+    """Let the recorder enter each process of an environment of our own.
+
+    Args:
+        python: Interpreter of an environment from `build_fresh`.
+
+    Returns:
+        The entry file, in the environment's site-packages.
+
+    Raises:
+        EnvironmentUnusableError: The environment is not one of ours.
+    """
+    live = probe(python, env=_without_recorder())
+    purelib = Path(live.purelib)
+    if not (Path(live.prefix).parent / STAMP_NAME).is_file():
+        raise EnvironmentUnusableError(
+            f"{live.prefix!r} was not built by reprobundle, so nothing is added to it"
+        )
+    entry = purelib / ENTRY_NAME
+    temporary = entry.with_suffix(".tmp")
+    shutil.copyfile(recorder_folder() / "entry" / ENTRY_NAME, temporary)
+    temporary.replace(entry)
+    return entry
+
+
+def _without_recorder() -> dict[str, str]:
+    """Return our environment without a session: a probe is no part of a run."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("REPROBUNDLE_", "PYTHON"))
+    }
+
+
+def _silent(_: str) -> None:
+    """Say nothing."""
+
+
+def _claimed(
+    folder: Path,
+    say: Progress,
+    *,
+    standing: Callable[[], Built | None],
+    make: Callable[[], Built],
+) -> tuple[Built, bool]:
+    """Return the environment that stands, or make it while no process uses the folder.
+
+    The claim on the folder stays until this process ends: another replay that finds
+    the environment changed must not remove it from under a run. The kernel drops the
+    claim of a dead process.
+    """
+    claim = _CLAIMS.get(folder)
+    if claim is None:
+        claim = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        _CLAIMS[folder] = claim
+    _lock(claim, fcntl.LOCK_SH, say, "waiting for a replay that builds the environment")
+    built = standing()
+    if built is not None:
+        return built, True
+    _lock(claim, fcntl.LOCK_EX, say, "waiting for a replay that uses the environment")
+    try:
+        built = standing()
+        return (built, True) if built is not None else (make(), False)
+    finally:
+        fcntl.flock(claim, fcntl.LOCK_SH)
+
+
+def _lock(claim: int, kind: int, say: Progress, waiting: str) -> None:
+    try:
+        fcntl.flock(claim, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        say(waiting)
+        fcntl.flock(claim, kind)
+
+
+def _standing(folder: Path, lock: Lock, say: Progress) -> Built | None:
+    """Return the stamp of a complete environment that is still as it was built.
+
+    A cleaner of caches, a full disk or a later installation may have changed it.
+    """
+    try:
+        stamp = (folder / STAMP_NAME).read_bytes()
+        built = msgspec.json.decode(stamp, type=Built)
+    except (OSError, msgspec.DecodeError):
+        return None
+    if built.lock != lock_digest(lock):
+        return None
+    say("checking the environment that stands already")
+    try:
+        live = probe(_python_of(folder), env=_without_recorder())
+    except EnvironmentUnusableError:
+        return None
+    metadata = [Path(item.folder) for item in live.distributions]
+    if to_lock(live) != built.environment or any(map(damaged_files, metadata)):
+        return None
+    return built
+
+
+def _python_of(folder: Path) -> Path:
+    return folder / "venv" / "bin" / "python"
+
+
+def _build(lock: Lock, tool: Installer, *, allow_other_build: bool) -> Built:
+    started = time.monotonic_ns()
+    (tool.folder / STAMP_NAME).unlink(missing_ok=True)
+    plan = _Plan(lock)
+    commands = [tool.make_venv()]
+    with tool.temporary_folder():
+        commands += _install_all(plan, tool, allow_other_build=allow_other_build)
+    here = _verified(plan, tool)
+    built = Built(
+        lock=lock_digest(lock),
+        installer=tool.name,
+        commands=tuple(commands),
+        environment=here,
+        left_out=tuple(
+            (item.name, item.version, item.reason)
+            for item in _requirements(plan, tool).left_out
+        ),
+        other_builds=tuple(sorted(plan.plain)),
+        elapsed_ns=time.monotonic_ns() - started,
+    )
+    _write_stamp(tool.folder / STAMP_NAME, built)
+    return built
+
+
+def _install_all(
+    plan: _Plan, tool: Installer, *, allow_other_build: bool
+) -> list[tuple[str, ...]]:
+    """Install the plan, adapting it as far as allowed; return the commands."""
+    commands = None
+    while commands is None:
+        commands = _attempt(plan, tool, allow_other_build=allow_other_build)
+    return commands
+
+
+def _attempt(
+    plan: _Plan, tool: Installer, *, allow_other_build: bool
+) -> list[tuple[str, ...]] | None:
+    """Install the plan, or change it and return None where another try makes sense."""
+    try:
+        return _install_plan(plan, tool)
+    except MissingPackageError as missing:
+        if _adapt(plan, missing, tool, allow_other_build=allow_other_build):
+            return None
+        raise
+
+
+def _adapt(
+    plan: _Plan,
+    missing: MissingPackageError,
+    tool: Installer,
+    *,
+    allow_other_build: bool,
+) -> bool:
+    """Change the plan so that `missing` is not asked for again; False if it must be."""
+    locked = plan.lock.find(missing.package)
+    if locked is None or missing.package in plan.without:
+        return False
+    elsewhere = plan.lock.python.system != tool.system
+    if elsewhere and locked.platform_bound:
+        tool.say(f"{locked.name} is not published for {tool.system}, left out")
+        plan.without.add(locked.name)
+        return True
+    if allow_other_build and locked.local_label and locked.name not in plan.plain:
+        tool.say(f"taking the plain release of {locked.name} {locked.version}")
+        plan.plain.add(locked.name)
+        return True
+    return False
+
+
+def _install_plan(plan: _Plan, tool: Installer) -> list[tuple[str, ...]]:
+    wanted = _requirements(plan, tool)
+    if wanted.unhashed and tool.wheels is None:
+        name, _, version = wanted.unhashed[0].partition("==")
+        raise _only_local(plan.lock, name, version)
+    pins = [_relabelled(pin, plan) for pin in wanted.pins]
+    # On another system the lock is not complete: torch needs other packages there.
+    same = (plan.lock.python.system, plan.lock.python.architecture)
+    complete = same == (tool.system, tool.architecture)
+    if not complete:
+        bound = {item.name for item in plan.lock.distributions if item.platform_bound}
+        # Those that may be missing come first, before anything large is fetched.
+        pins.sort(key=lambda pin: pin.partition("==")[0] not in bound)
+    commands = []
+    groups = (("pins", tuple(pins), complete), ("hashed", wanted.hashed, True))
+    for name, lines, no_dependencies in (*groups, ("local", wanted.unhashed, True)):
+        if lines:
+            commands.append(
+                tool.install(plan.lock, name, lines, no_dependencies=no_dependencies)
+            )
+    return commands
+
+
+def _requirements(plan: _Plan, tool: Installer) -> Requirements:
+    return requirements(
+        plan.lock,
+        without=frozenset(plan.without),
+        folder_only=tool.wheels is not None,
+    )
+
+
+def _relabelled(pin: str, plan: _Plan) -> str:
+    name, separator, version = pin.partition("==")
+    if separator and name in plan.plain:
+        return f"{name}=={version.partition('+')[0]}"
+    return pin
+
+
+def _only_local(lock: Lock, name: str, version: str) -> MissingPackageError:
+    locked = lock.find(name)
+    source = locked.detail if locked else ""
+    return MissingPackageError(
+        f"{name}=={version} was installed from {source!r} on the recording machine, "
+        "which no index serves",
+        package=name,
+        version=version,
+        advice="give a folder that holds its wheel",
+    )
+
+
+def _verified(plan: _Plan, tool: Installer) -> Lock:
+    """Return what was installed, after checking that it is what was asked for."""
+    tool.say("checking what was installed")
+    here = to_lock(probe(_python_of(tool.folder), env=_without_recorder()))
+    wanted = _requirements(plan, tool)
+    left_out = {item.name for item in wanted.left_out}
+    for item in plan.lock.distributions:
+        if item.name in left_out:
+            continue
+        found = here.find(item.name)
+        plain = (
+            item.version.partition("+")[0] if item.name in plan.plain else item.version
+        )
+        if found is None or found.version != plain:
+            got = found.version if found else "nothing"
+            raise InstallFailedError(
+                f"{item.name}=={plain} was asked for, the installer left {got}",
+                log=str(tool.log),
+                advice=f"see {str(tool.log)!r}",
+            )
+    return here
+
+
+def _write_stamp(path: Path, built: Built) -> None:
+    temporary = path.with_suffix(".tmp")
+    with temporary.open("wb") as stream:
+        stream.write(msgspec.json.encode(built))
+        stream.flush()
+        os.fsync(stream.fileno())
+    temporary.replace(path)
+
+
+def _ready(
+    lock: Lock, folder: Path, built: Built, *, reused: bool, started: int
+) -> PythonEnvironment:
+    left_out = tuple(LeftOut(*item) for item in built.left_out)
+    expected = {item.name for item in left_out} | TOOLS
+    return PythonEnvironment(
+        python=_python_of(folder),
+        folder=folder,
+        installer=built.installer,
+        commands=built.commands,
+        freeze=built.environment,
+        drift=tuple(
+            item for item in drift(lock, built.environment) if item.name not in expected
+        ),
+        left_out=left_out,
+        other_builds=built.other_builds,
+        reused=reused,
+        elapsed_ns=time.monotonic_ns() - started,
+    )

@@ -1,0 +1,131 @@
+"""What a replay would do, told before anything foreign runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from reprobundle.errors import BadCallError, MissingMemberError
+from reprobundle.format.canonical import decode
+from reprobundle.format.lock import Lock
+from reprobundle.format.policy import Policy
+from reprobundle.format.reader import Bundle
+from reprobundle.format.record import Record
+
+Document = TypeVar("Document")
+
+RECORD_LIMIT_BYTES = 64 << 20
+SMOKE = "smoke"
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One sealed run that is to be repeated here.
+
+    Attributes:
+        number: Its number in the bundle.
+        record: Its record.
+    """
+
+    number: int
+    record: Record
+
+
+@dataclass(frozen=True)
+class ReplayPlan:
+    """What a replay of a bundle would run and need.
+
+    Attributes:
+        bundle: Bundle id.
+        runs: The sealed runs to repeat, in order.
+        policy, lock: As sealed.
+        names: Member → path below the scratch folder, of every project and input file.
+        files_bytes: Size of these files.
+        expected_ns: What the sealed runs took, added up.
+        peak_bytes: Largest resident size among them, 0 if unknown.
+        skipped: Claims that will not be run.
+    """
+
+    bundle: str
+    runs: tuple[PlannedRun, ...]
+    policy: Policy
+    lock: Lock
+    names: dict[str, str]
+    files_bytes: int
+    expected_ns: int
+    peak_bytes: int
+    skipped: tuple[str, ...]
+
+
+def make_plan(
+    bundle: Bundle, *, passes: tuple[str, ...], claims: tuple[str, ...]
+) -> ReplayPlan:
+    """Return the plan for replaying `bundle`.
+
+    Args:
+        bundle: An open bundle whose digests have been checked.
+        passes: Which passes of the main command to make: ``measured``, ``repeat``.
+        claims: Names of the claims to run; empty for all.
+
+    Raises:
+        BadCallError: A claim does not exist.
+        DocumentError: A document in the bundle breaks its schema.
+    """
+    sealed = sealed_runs(bundle)
+    known = {run.record.claim for run in sealed}
+    for name in claims:
+        if name not in known:
+            raise BadCallError(
+                f"this bundle has no claim {name!r}, it has {', '.join(sorted(known))}",
+                advice="leave out --smoke" if name == SMOKE else "name one of these",
+            )
+    wanted = tuple(
+        run
+        for run in sealed
+        if (not claims or run.record.claim in claims)
+        and (run.record.role == "claim" or run.record.pass_name in passes)
+    )
+    members = [m for m in bundle.members.values() if m.role in {"project", "input"}]
+    peaks = [run.record.memory.peak_rss_bytes.value for run in wanted]
+    return ReplayPlan(
+        bundle=bundle.id,
+        runs=wanted,
+        policy=read_document(bundle, "policy.json", Policy),
+        lock=read_document(bundle, "lock/environment.json", Lock),
+        names={member.path: member.path.partition("/")[2] for member in members},
+        files_bytes=sum(member.size_bytes for member in members),
+        expected_ns=sum(run.record.elapsed_ns for run in wanted),
+        peak_bytes=max((peak for peak in peaks if isinstance(peak, int)), default=0),
+        skipped=tuple(sorted(known - {run.record.claim for run in wanted})),
+    )
+
+
+def sealed_runs(bundle: Bundle) -> tuple[PlannedRun, ...]:
+    """Return the sealed runs of `bundle` in the order of their numbers."""
+    numbers = sorted(
+        int(path.split("/")[1])
+        for path in bundle.members
+        if path.startswith("runs/") and path.endswith("/record.json")
+    )
+    return tuple(
+        PlannedRun(
+            number=number,
+            record=read_document(bundle, f"runs/{number}/record.json", Record),
+        )
+        for number in numbers
+    )
+
+
+def read_document(bundle: Bundle, path: str, kind: type[Document]) -> Document:
+    """Return a sealed JSON document as its type.
+
+    Raises:
+        MissingMemberError: It is not in the bundle.
+        DocumentError: It breaks its schema.
+    """
+    if path not in bundle.members:
+        raise MissingMemberError(
+            "the bundle does not hold it", rule="R-7.0", where=path
+        )
+    data = bundle.read(path, limit_bytes=RECORD_LIMIT_BYTES)
+    return decode(data, kind, where=path, rule="R-7.1")

@@ -1,0 +1,366 @@
+"""Replay a bundle: check it, rebuild its environment, run it, attach the record."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from reprobundle.errors import DigestError, EnvironmentUnusableError
+from reprobundle.format.attach import attach_replay, write_replay_file
+from reprobundle.format.canonical import encode
+from reprobundle.format.digests import digest_file
+from reprobundle.format.findings import Report
+from reprobundle.format.reader import Bundle, check_digests, extract, open_bundle
+from reprobundle.format.record import Command, FileRead, Outcome, Record
+from reprobundle.format.writer import Source
+from reprobundle.replay import stopped
+from reprobundle.replay.environment import build_fresh, check_current, install_entry
+from reprobundle.replay.plan import SMOKE, PlannedRun, ReplayPlan, make_plan
+from reprobundle.run.assemble import Assembled, assemble
+from reprobundle.run.command import replay_base
+from reprobundle.run.execute import PassPlan, execute
+from reprobundle.run.lock import Drift
+from reprobundle.run.project import Stage
+from reprobundle.run.space import require_space, require_writable
+from reprobundle.verify.verify import verify_bundle
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """What the user asked for.
+
+    Attributes:
+        bundle: The bundle file.
+        environment: ``current``, ``fresh``, or the path of an interpreter.
+        device: ``as-is``, ``cpu``, ``cuda`` or ``mps``.
+        passes: Passes of the main command.
+        smoke: Run the quick claim only.
+        record_file: Write the records there as a replay file instead of attaching
+            them; needed where the bundle cannot be written.
+        wheels: Folder of wheels for an environment without network.
+        allow: Named warnings that the caller accepts.
+        echo: Show what the command prints while it runs.
+    """
+
+    bundle: Path
+    environment: str = "current"
+    device: str = "as-is"
+    passes: tuple[str, ...] = ("measured", "repeat")
+    smoke: bool = False
+    record_file: Path | None = None
+    wheels: Path | None = None
+    allow: tuple[str, ...] = ()
+    echo: bool = False
+
+
+@dataclass
+class Replayed:
+    """What came of a replay.
+
+    Attributes:
+        report: The verdict with its reasons.
+        replay_ids: Ids of the attached records.
+        drift: How the environment differs from the lock.
+    """
+
+    report: Report
+    replay_ids: list[str] = field(default_factory=list)
+    drift: tuple[Drift, ...] = ()
+
+
+def inspect_plan(options: ReplayOptions) -> ReplayPlan:
+    """Check the bundle's integrity and return what a replay would run.
+
+    Nothing of the bundle is executed.
+
+    Raises:
+        BundleError: The bundle is unreadable, unsafe or altered.
+        BadCallError: The quick claim was asked for and there is none.
+    """
+    with open_bundle(options.bundle) as bundle:
+        _require_intact(bundle)
+        return make_plan(
+            bundle,
+            passes=options.passes,
+            claims=(SMOKE,) if options.smoke else (),
+        )
+
+
+def _require_intact(bundle: Bundle) -> None:
+    for damage in check_digests(bundle):
+        raise DigestError(
+            f"{damage.path} bytes {damage.byte_start}-{damage.byte_end}",
+            expected=damage.expected,
+            got=damage.got,
+            rule="V4",
+        )
+
+
+def replay(options: ReplayOptions, plan: ReplayPlan, *, say: Say) -> Replayed:
+    """Run what `plan` says and attach one record for each run.
+
+    Args:
+        options: The call; consent to run foreign code has been given.
+        plan: From `inspect_plan` of the same file.
+        say: Takes one line about what happens now.
+
+    Raises:
+        EnvironmentUnusableError: No environment could be made for it.
+        BundleError: The bundle changed since it was planned.
+    """
+    target = options.record_file or options.bundle
+    require_writable(target.parent)
+    with tempfile.TemporaryDirectory(prefix="reprobundle-replay-") as folder:
+        job = _Job(options, plan, Path(folder), say)
+        job.prepare()
+        records = job.run_all()
+        ids = job.keep(records)
+    report = verify_bundle(
+        options.bundle, replay_file=options.record_file, allow=options.allow
+    )
+    return Replayed(report=report, replay_ids=ids, drift=job.drift)
+
+
+class _Job:
+    """The state of one call of `replay` between its steps."""
+
+    def __init__(
+        self, options: ReplayOptions, plan: ReplayPlan, folder: Path, say: Say
+    ) -> None:
+        self.options = options
+        self.plan = plan
+        self.folder = folder
+        self.say = say
+        self.occasion = secrets.token_hex(8)
+        self.drift: tuple[Drift, ...] = ()
+        self.python = Path(sys.executable)
+        self.sealed: dict[str, str] = {}
+        self.staged: dict[str, str] = {}
+        self.obstacle: Outcome | None = None
+
+    def prepare(self) -> None:
+        """Extract the files and make the environment."""
+        require_space(self.folder, 3 * self.plan.files_bytes, "copies of the project")
+        self._extract()
+        try:
+            self._make_environment()
+        except EnvironmentUnusableError as error:
+            if error.stop != "platform":
+                raise
+            # The platform cannot have the recorded packages: that is a result, not
+            # an accident, and the record of it is attached.
+            self.obstacle = Outcome(
+                exit_status=0,
+                completed=False,
+                stop="platform",
+                stop_detail=str(error),
+            )
+
+    def _extract(self) -> None:
+        raw = self.folder / "bundle"
+        with open_bundle(self.options.bundle) as bundle:
+            if bundle.id != self.plan.bundle:
+                raise EnvironmentUnusableError(
+                    f"{self.options.bundle.name} changed since it was checked",
+                    advice="start the replay again",
+                )
+            wanted = [
+                member.path
+                for member in bundle.members.values()
+                if member.role in {"project", "input", "external"}
+            ]
+            extract(bundle, raw, paths=wanted)
+            self.sealed = {
+                member.blake3: member.path
+                for member in bundle.members.values()
+                if member.path.startswith("runs/") and member.size_bytes
+            }
+            self.staged = {
+                name: bundle.members[path].blake3
+                for path, name in self.plan.names.items()
+            }
+        self.stage = Stage(folder=self.folder / "stage")
+        self.stage.folder.mkdir()
+        for member, name in sorted(self.plan.names.items()):
+            goal = self.stage.folder / name
+            goal.parent.mkdir(parents=True, exist_ok=True)
+            (raw / member).rename(goal)
+            self.stage.names.append(name)
+
+    def _make_environment(self) -> None:
+        options = self.options
+        if options.environment == "fresh":
+            self.say("environment: building it from the lock")
+            built = build_fresh(
+                self.plan.lock, wheels=options.wheels, progress=self.say
+            )
+            install_entry(built.python)
+            self.python = built.python
+            self.drift = built.drift
+            return
+        self.python = (
+            _current_python()
+            if options.environment == "current"
+            else Path(options.environment).absolute()
+        )
+        if not self.python.is_file():
+            raise EnvironmentUnusableError(
+                f"there is no interpreter at {options.environment!r}",
+                advice="use --env current, --env fresh, or a path to a python",
+            )
+        self.drift = check_current(self.plan.lock, self.python)
+
+    def run_all(self) -> list[Assembled]:
+        """Run every planned run; stop after one that did not come to its end."""
+        if self.obstacle is not None:
+            return [self._stopped(planned, self.obstacle) for planned in self.plan.runs]
+        done: list[Assembled] = []
+        for planned in self.plan.runs:
+            record = planned.record
+            self.say(
+                f"{record.pass_name} pass of claim {record.claim!r}: "
+                f"{' '.join(record.command.argv)}"
+            )
+            assembled = self._run_one(planned)
+            done.append(assembled)
+            if not assembled.record.outcome.completed or assembled.record.outcome.stop:
+                break
+        return done
+
+    def _run_one(self, planned: PlannedRun) -> Assembled:
+        reference = planned.record
+        command, missing = self._placed(reference)
+        folder = self.folder / f"run{planned.number}"
+        if missing is not None:
+            return self._stopped(
+                planned,
+                Outcome(
+                    exit_status=0,
+                    completed=False,
+                    stop="data",
+                    stop_detail=f"{missing.origin} is not on this machine with the "
+                    f"sealed content; extract {missing.member or 'it'} to that place",
+                ),
+            )
+        run = execute(self._plan(command), folder)
+        return assemble(
+            run,
+            role="replay",
+            pass_name=reference.pass_name,
+            claim=reference.claim,
+            bundle=self.plan.bundle,
+            compared_run=planned.number,
+            occasion=self.occasion,
+            expected_failure=reference.outcome.expected_failure,
+            externals=self._external_reads(reference),
+            sealed=self.sealed,
+        )
+
+    def _stopped(self, planned: PlannedRun, outcome: Outcome) -> Assembled:
+        return stopped.record(
+            planned.record,
+            bundle=self.plan.bundle,
+            compared_run=planned.number,
+            occasion=self.occasion,
+            outcome=outcome,
+        )
+
+    def _plan(self, command: Command) -> PassPlan:
+        return PassPlan(
+            stage=self.stage,
+            names=self.stage.names,
+            staged=self.staged,
+            members={name: member for member, name in self.plan.names.items()},
+            command=command,
+            python=self.python,
+            base_environment=replay_base(os.environ),
+            device=self.options.device,
+            ignored=(self.folder.resolve(), self.python.resolve().parent.parent),
+            metrics=self.plan.policy.metrics,
+            echo=self.options.echo,
+        )
+
+    # -- files outside the project
+
+    def _placed(self, reference: Record) -> tuple[Command, FileRead | None]:
+        """Return the command with its external files in place, or the missing one.
+
+        A file that the command line names is taken from the bundle by rewriting the
+        argument; one that the program finds by itself must lie where it was.
+        """
+        argv = list(reference.command.argv)
+        for read in reference.reads:
+            if not read.path.startswith("external:"):
+                continue
+            origin = str(Path(read.origin).expanduser())
+            copy = self.folder / "bundle" / read.member if read.member else None
+            named = [i for i, part in enumerate(argv) if part.endswith(origin)]
+            if named and copy is not None:
+                for index in named:
+                    argv[index] = argv[index].removesuffix(origin) + str(copy)
+            elif not _has_content(Path(origin), read.blake3):
+                return reference.command, read
+        return msgspec.structs.replace(reference.command, argv=tuple(argv)), None
+
+    def _external_reads(self, reference: Record) -> dict[Path, FileRead]:
+        found = {}
+        for read in reference.reads:
+            if read.path.startswith("external:"):
+                found[Path(read.origin).expanduser().resolve()] = read
+                found[(self.folder / "bundle" / read.member).resolve()] = read
+        return found
+
+    # -- keeping the records
+
+    def keep(self, records: list[Assembled]) -> list[str]:
+        """Attach the records, or write them as a replay file; return their ids."""
+        trees = [
+            (
+                encode(assembled.record),
+                [
+                    Source(name, _role(name), path)
+                    for name, path in sorted(assembled.content.items())
+                ],
+            )
+            for assembled in records
+        ]
+        if self.options.record_file is not None:
+            return write_replay_file(self.options.record_file, trees)
+        return [
+            attach_replay(self.options.bundle, record, sources)
+            for record, sources in trees
+        ]
+
+
+def _role(name: str) -> Literal["log", "series", "output"]:
+    if name in {"stdout.txt", "stderr.txt"}:
+        return "log"
+    return "series" if name == "memory.json" else "output"
+
+
+def _has_content(path: Path, digest: str) -> bool:
+    try:
+        return digest_file(path) == digest
+    except OSError:
+        return False
+
+
+def _current_python() -> Path:
+    """Return the active environment's interpreter, else the one that runs us."""
+    active = os.environ.get("VIRTUAL_ENV")
+    if active:
+        found = shutil.which("python", path=str(Path(active) / "bin"))
+        if found:
+            return Path(found)
+    return Path(sys.executable)

@@ -1,0 +1,65 @@
+"""The record of a replay that stopped before its command could start."""
+
+from __future__ import annotations
+
+import datetime
+
+import msgspec
+
+from reprobundle import __version__
+from reprobundle.format.record import (
+    Devices,
+    Fact,
+    Memory,
+    Outcome,
+    Randomness,
+    Record,
+)
+from reprobundle.run.accessed import Accesses
+from reprobundle.run.assemble import Assembled
+from reprobundle.run.command import platform_name
+
+
+def record(
+    reference: Record,
+    *,
+    bundle: str,
+    compared_run: int,
+    occasion: str,
+    outcome: Outcome,
+) -> Assembled:
+    """Return a replay record that says why nothing was run.
+
+    Args:
+        reference: The sealed record that was to be repeated.
+        bundle: As in `Record`.
+        compared_run: As `runs` in `Record`.
+        occasion: As in `Record`.
+        outcome: Holds the stop reason.
+    """
+    nothing = Fact(unknown="the command was not started")
+    now = datetime.datetime.now(tz=datetime.timezone.utc)
+    stopped = msgspec.structs.replace(
+        reference,
+        bundle=bundle,
+        role="replay",
+        runs=compared_run,
+        occasion=occasion,
+        tool=f"reprobundle {__version__}",
+        started=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        elapsed_ns=0,
+        platform=platform_name(),
+        environment={},
+        randomness=Randomness(seed=reference.command.seed),
+        processes=(),
+        phases=(),
+        memory=Memory(peak_rss_bytes=nothing, peak_device_bytes=nothing),
+        devices=Devices(reason="the command was not started"),
+        reads=(),
+        sources=(),
+        outputs=(),
+        outcome=outcome,
+        remarks=(),
+        members=(),
+    )
+    return Assembled(record=stopped, content={}, accesses=Accesses())
