@@ -1,0 +1,247 @@
+"""Show what the recorder wrote down about one run besides its inputs and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from reprobundle.format.record import (
+    Fact,
+    FactValue,
+    Memory,
+    Phase,
+    Randomness,
+    Record,
+    Remark,
+)
+from reprobundle.report import text
+from reprobundle.report.layout import (
+    LABEL_WIDTH,
+    Column,
+    Row,
+    flow,
+    more,
+    paragraph,
+    table,
+)
+from reprobundle.report.screen import Line, Screen, Span, Style
+from reprobundle.report.view import MemoryPoint
+from reprobundle.verify.environment import numeric_kind
+
+# What one screen holds of each kind; all of it with ``verbose``.
+MOST_CALLS = 4
+MOST_POINTS = 8
+MOST_UNKNOWN = 4
+MOST_REMARKS = 8
+LONGEST_FACT = 44
+
+# What says which machine and which code it was.
+_IDENTIFYING = (
+    "cpu.logical",
+    "cpu.model",
+    "git.",
+    "gpu.",
+    "machine.",
+    "memory.total_bytes",
+    "os.name",
+    "os.version",
+    "os.build",
+    "os.kernel",
+    "python.version",
+    "python.platform",
+    "recorder.",
+)
+
+_SEVERITY: dict[str, Style] = {"gap": "dim", "warning": "warn", "failure": "bad"}
+_SERIOUS_FIRST = ("failure", "warning", "gap")
+
+
+def randomness_lines(
+    randomness: Randomness, screen: Screen, *, verbose: bool
+) -> list[Line]:
+    """Return who set which seed, and which generators were fingerprinted."""
+    calls = randomness.calls
+    shown = calls if verbose else calls[:MOST_CALLS]
+    words = [
+        f"{call.function}({call.value}) at {call.where or 'an unknown place'}"
+        for call in shown
+    ]
+    if randomness.seed is not None:
+        words.insert(0, f"{randomness.seed} set before the command's own code")
+    if len(calls) > len(shown):
+        words.append(f"and {text.count(len(calls) - len(shown))} more calls")
+    lines = flow(screen, "seeds", [(Span(word),) for word in words or ["none set"]])
+    hash_seed = randomness.python_hash_seed or "not set"
+    facts: list[Line] = [(Span(f"PYTHONHASHSEED {hash_seed}"),)]
+    for title, states in (
+        ("initial state", randomness.initial),
+        ("final state", randomness.final),
+        ("test draws", randomness.draws),
+    ):
+        facts.append((Span(f"{title}: {', '.join(states) or 'not recorded'}"),))
+    return [*lines, *flow(screen, "generators", facts)]
+
+
+def phase_lines(phases: Sequence[Phase], screen: Screen) -> list[Line]:
+    """Return the phases; a time without synchronisation is none and is left out."""
+    if not phases:
+        return paragraph(screen, "phases", "none recorded")
+    columns = (
+        Column("phase", least=10),
+        Column("entered", align="right"),
+        Column("total", align="right"),
+        Column("median", align="right"),
+        Column("longest", align="right"),
+        Column("synchronised"),
+    )
+    return table(screen, columns, [_phase(phase) for phase in phases])
+
+
+def _phase(phase: Phase) -> Row:
+    measured = phase.synchronized != "none"
+    figures = (phase.total_ns, phase.median_ns, phase.longest_ns)
+    if measured:
+        times = phase.synchronizations
+        how = f"{phase.synchronized}, {text.plural(times, 'time')}"
+        synchronized = Span(phase.synchronized if phase.synchronized == "cpu" else how)
+    else:
+        synchronized = Span("no: durations unknown", "warn")
+    return (
+        Span(phase.name),
+        Span(text.count(phase.count)),
+        *(Span(text.duration(it) if measured else text.NOTHING) for it in figures),
+        synchronized,
+    )
+
+
+def memory_lines(
+    memory: Memory, points: Sequence[MemoryPoint], screen: Screen, *, verbose: bool
+) -> list[Line]:
+    """Return the peaks and the largest values at each named point."""
+    peaks: list[Line] = [
+        (Span(f"peak resident {_bytes(memory.peak_rss_bytes)}"),),
+        (Span(f"peak on device {_bytes(memory.peak_device_bytes)}"),),
+        (Span(text.plural(memory.samples, "sample")),),
+    ]
+    lines = flow(screen, "memory", peaks)
+    if not points:
+        return lines
+    counters = sorted({counter for point in points for counter in point.peak_bytes})
+    shown = points if verbose else points[:MOST_POINTS]
+    columns = (
+        Column("memory at", least=10),
+        Column("first after", align="right"),
+        Column("samples", align="right"),
+        *(Column(counter, align="right") for counter in counters),
+    )
+    rows: list[Row] = [
+        (
+            Span(point.point),
+            Span(text.duration(max(point.first_ns, 0))),
+            Span(text.count(point.samples)),
+            *(Span(_peak(point, counter)) for counter in counters),
+        )
+        for point in shown
+    ]
+    return [
+        *lines,
+        *table(screen, columns, rows),
+        *more(screen, len(points) - len(shown), "point"),
+    ]
+
+
+def _peak(point: MemoryPoint, counter: str) -> str:
+    known = point.peak_bytes.get(counter)
+    return text.NOTHING if known is None else text.size(max(known, 0))
+
+
+def _bytes(fact: Fact) -> str:
+    if isinstance(fact.value, int):
+        return text.size(max(fact.value, 0))
+    return f"unknown ({fact.unknown})" if fact.unknown else str(fact.value)
+
+
+def environment_lines(
+    environment: Mapping[str, Fact], screen: Screen, *, verbose: bool
+) -> list[Line]:
+    """Return the known facts by group, then the unknown ones with the reason.
+
+    Without `verbose` only those that name the machine or are known to change numbers.
+    """
+    known = {name: fact for name, fact in environment.items() if not fact.unknown}
+    shown = known if verbose else {n: f for n, f in known.items() if _is_telling(n)}
+    groups: dict[str, list[Line]] = {}
+    for name, fact in shown.items():
+        group, rest = _grouped(name)
+        value = _fact(name, fact.value)
+        if not verbose:
+            value = text.shorten(
+                screen.safe(value), LONGEST_FACT, screen.marks.ellipsis
+            )
+        item = (Span(f"{rest} ", "dim"), Span(value))
+        groups.setdefault(group, []).append(item)
+    lines: list[Line] = []
+    for group, items in groups.items():
+        lines += flow(screen, group, items)
+    lines += more(screen, len(known) - len(shown), "known fact")
+    return [*lines, *_unknown(environment, screen, verbose=verbose)]
+
+
+def _grouped(name: str) -> tuple[str, str]:
+    """Return the heading of a fact and its name below it.
+
+    A heading stands at the left edge, where nothing a stranger wrote may stand.
+    """
+    group, _, rest = name.partition(".")
+    plain = group.isascii() and group.isalpha() and group.islower()
+    if rest and plain and len(group) < LABEL_WIDTH:
+        return group, rest
+    return "other", name
+
+
+def _is_telling(name: str) -> bool:
+    return name.startswith(_IDENTIFYING) or numeric_kind(name) is not None
+
+
+def _fact(name: str, value: FactValue) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(value) or "none"
+    if name.endswith("_bytes") and isinstance(value, int) and value >= 0:
+        return text.size(value)
+    return "empty" if value == "" else str(value)
+
+
+def _unknown(
+    environment: Mapping[str, Fact], screen: Screen, *, verbose: bool
+) -> list[Line]:
+    reasons: dict[str, list[str]] = {}
+    for name, fact in environment.items():
+        if fact.unknown:
+            reasons.setdefault(fact.unknown, []).append(name)
+    shown = list(reasons.items())
+    shown = shown if verbose else shown[:MOST_UNKNOWN]
+    lines: list[Line] = []
+    for at, (reason, names) in enumerate(shown):
+        words = f"{', '.join(names)}: {reason}"
+        lines += paragraph(screen, "" if at else "unknown", words)
+    return [*lines, *more(screen, len(reasons) - len(shown), "reason")]
+
+
+def remark_lines(record: Record, screen: Screen, *, verbose: bool) -> list[Line]:
+    """Return what the run showed that a reader must know, the serious things first."""
+    remarks = sorted(
+        record.remarks, key=lambda remark: _SERIOUS_FIRST.index(remark.severity)
+    )
+    if not remarks:
+        return paragraph(screen, "remarks", "none")
+    shown = remarks if verbose else remarks[:MOST_REMARKS]
+    lines: list[Line] = []
+    for at, remark in enumerate(shown):
+        style = _SEVERITY[remark.severity]
+        label = "" if at else "remarks"
+        lines += paragraph(screen, label, _remark(remark), style=style, whole=verbose)
+    return [*lines, *more(screen, len(remarks) - len(shown), "remark")]
+
+
+def _remark(remark: Remark) -> str:
+    place = f" at {remark.where}" if remark.where else ""
+    return f"{remark.severity}: {remark.id}{place}: {remark.text}"

@@ -1,0 +1,155 @@
+"""Show a report to a person: what was checked, what differs, and one verdict line.
+
+Nothing here judges. Every word about the outcome is taken from the report; this
+module only orders, aligns and shortens. What is left out to keep to one screen is
+counted, and ``verbose`` shows it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from reprobundle.format.findings import EnvironmentDifference, Judgement, Report
+from reprobundle.report import text
+from reprobundle.report.checked import (
+    advice_lines,
+    check_lines,
+    replay_check_lines,
+)
+from reprobundle.report.layout import BLANK, Column, Row, flow, more, paragraph, table
+from reprobundle.report.screen import Line, Screen, Span, Style
+
+# What one screen holds of each kind; all of it with ``verbose``.
+MOST_REASONS = 6
+MOST_OTHER_DIFFERENCES = 4
+
+
+def render_report(
+    report: Report, screen: Screen | None = None, *, verbose: bool = False
+) -> str:
+    """Return everything `verify` says about one bundle; the verdict is the last line.
+
+    Args:
+        report: What to show.
+        screen: Where it will be shown; standard output if None.
+        verbose: Show what is otherwise only counted.
+    """
+    screen = screen or Screen.of(sys.stdout)
+    lines = _heading(report, screen)
+    said = report.reasons[:MOST_REASONS]
+    lines += check_lines(report.findings, said, screen, verbose=verbose)
+    for judgement in report.judgements:
+        lines += [BLANK, *_judgement(report, judgement, screen, verbose=verbose)]
+    return screen.text([*lines, BLANK, *_conclusion(report, screen, verbose=verbose)])
+
+
+def _heading(report: Report, screen: Screen) -> list[Line]:
+    known = f"bundle {text.digest(report.bundle)}" if report.bundle else "no bundle id"
+    items: list[Line] = [(Span(report.file, "strong"),), (Span(known),)]
+    if report.format_version:
+        items.append((Span(f"format {report.format_version}"),))
+    return flow(screen, "file", items)
+
+
+def _judgement(
+    report: Report, judgement: Judgement, screen: Screen, *, verbose: bool
+) -> list[Line]:
+    lines = _replay_heading(report, judgement, screen)
+    lines += replay_check_lines(
+        judgement, report.reasons[:MOST_REASONS], screen, verbose=verbose
+    )
+    if judgement.environment:
+        lines += [BLANK, *_environment(judgement.environment, screen, verbose=verbose)]
+    if judgement.outputs:
+        # Most bundles are only asked for their integrity, and quickly.
+        from reprobundle.report.comparisons import comparison_lines
+
+        lines += [BLANK, *comparison_lines(judgement.outputs, screen, verbose=verbose)]
+    own = [reason for reason in judgement.reasons if reason not in report.reasons]
+    if own:
+        lines += [BLANK, *_reasons(own, screen, verbose=verbose)]
+    return lines
+
+
+def _replay_heading(report: Report, judgement: Judgement, screen: Screen) -> list[Line]:
+    items: list[Line] = [(Span(text.digest(judgement.replay), "strong"),)]
+    if judgement.device:
+        items.append((Span(f"on {judgement.device}"),))
+    if len(report.judgements) > 1 or judgement.verdict != report.verdict:
+        style = _verdict_style(judgement.exit_status)
+        items.append((Span(judgement.verdict, style),))
+    return flow(screen, "replay", items)
+
+
+def _environment(
+    differences: Sequence[EnvironmentDifference], screen: Screen, *, verbose: bool
+) -> list[Line]:
+    numeric = [found for found in differences if found.grade == "numeric"]
+    other = [found for found in differences if found.grade != "numeric"]
+    shown = other if verbose else other[:MOST_OTHER_DIFFERENCES]
+    columns = (
+        Column("environment", least=16),
+        Column("reference", least=12),
+        Column("here", least=12),
+        Column(""),
+    )
+    rows: list[Row] = [
+        (
+            Span(found.name),
+            Span(found.reference),
+            Span(found.replay),
+            _grade(found, screen),
+        )
+        for found in (*numeric, *shown)
+    ]
+    hidden = len(other) - len(shown)
+    return [
+        *table(screen, columns, rows),
+        *more(screen, hidden, "difference", "not known to change numbers"),
+    ]
+
+
+def _grade(found: EnvironmentDifference, screen: Screen) -> Span:
+    if found.grade != "numeric":
+        return Span("")
+    return Span(f"{screen.marks.warned} can change numbers", "warn")
+
+
+def _reasons(reasons: Sequence[str], screen: Screen, *, verbose: bool) -> list[Line]:
+    shown = reasons if verbose else reasons[:MOST_REASONS]
+    lines: list[Line] = []
+    for position, reason in enumerate(shown):
+        label = "" if position else "why"
+        lines += paragraph(screen, label, reason, whole=verbose)
+    return [*lines, *more(screen, len(reasons) - len(shown), "reason")]
+
+
+def _conclusion(report: Report, screen: Screen, *, verbose: bool) -> list[Line]:
+    findings = [*report.findings]
+    for judgement in report.judgements:
+        findings += judgement.findings
+    names: list[Line] = [(Span(name),) for name in report.not_checked]
+    if names and not verbose:
+        names.append((Span("(--verbose says why)", "dim"),))
+    return [
+        *flow(screen, "not checked", names),
+        *_reasons(report.reasons, screen, verbose=verbose),
+        *advice_lines(findings, report.reasons[:MOST_REASONS], screen),
+        _verdict(report),
+    ]
+
+
+def _verdict(report: Report) -> Line:
+    style = _verdict_style(report.exit_status)
+    return (
+        Span("VERDICT  ", "strong"),
+        Span(report.verdict, style),
+        Span(f" (exit {report.exit_status})"),
+    )
+
+
+def _verdict_style(exit_status: int) -> Style:
+    if exit_status == 0:
+        return "strong good"
+    return "strong warn" if exit_status in {11, 12} else "strong bad"
