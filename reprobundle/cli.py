@@ -152,6 +152,7 @@ def pack(
     from reprobundle.pack.policy import parse_metric
     from reprobundle.report.packed import render_packed
     from reprobundle.report.progress import progress
+    from reprobundle.report.screen import Screen
 
     here = Path.cwd()
     options = PackOptions(
@@ -177,7 +178,7 @@ def pack(
     )
     with progress("writing the bundle") as advance:
         packed = run_pack(options, say=_say, progress=advance)
-    click.echo(render_packed(packed))
+    click.echo(render_packed(packed, Screen.of(sys.stdout)))
     return 0
 
 
@@ -232,9 +233,10 @@ def verify(
 
         click.echo(report_json(report).decode(), nl=False)
     else:
+        from reprobundle.report.screen import Screen
         from reprobundle.report.terminal import render_report
 
-        click.echo(render_report(report, verbose=verbose))
+        click.echo(render_report(report, Screen.of(sys.stdout), verbose=verbose))
     return report.exit_status
 
 
@@ -303,8 +305,9 @@ def replay(
     )
     plan = inspect_plan(options)
     from reprobundle.report.planned import render_plan
+    from reprobundle.report.screen import Screen
 
-    click.echo(render_plan(plan), err=True)
+    click.echo(render_plan(plan, Screen.of(sys.stderr)), err=True)
     if not yes and not _consents():
         return EXIT_BAD_CALL
     if detach:
@@ -325,6 +328,7 @@ def _run_replay(options: ReplayOptions, plan: ReplayPlan, *, as_json: bool) -> i
     from reprobundle.replay.jobs import report_progress, report_result
     from reprobundle.replay.replay import replay as run_replay
     from reprobundle.report.json import report_json
+    from reprobundle.report.screen import Screen
     from reprobundle.report.terminal import render_report
 
     def say(line: str) -> None:
@@ -336,8 +340,10 @@ def _run_replay(options: ReplayOptions, plan: ReplayPlan, *, as_json: bool) -> i
     except KeyboardInterrupt:
         click.echo("INCOMPLETE: interrupted before a record was attached", err=True)
         return EXIT_INCOMPLETE
-    text = report_json(done.report).decode() if as_json else render_report(done.report)
-    click.echo(text, nl=not as_json)
+    if as_json:
+        click.echo(report_json(done.report).decode(), nl=False)
+    else:
+        click.echo(render_report(done.report, Screen.of(sys.stdout)))
     report_result(done.report.exit_status, done.report.verdict)
     return done.report.exit_status
 
@@ -379,12 +385,14 @@ def inspect(*, bundle: Path, as_json: bool, verbose: bool) -> int:
     from reprobundle.format.canonical import encode
     from reprobundle.format.reader import open_bundle
     from reprobundle.report.inspect import render_inspect, view
+    from reprobundle.report.screen import Screen
 
     with open_bundle(bundle) as opened:
         seen = view(opened)
-    click.echo(
-        encode(seen).decode() if as_json else render_inspect(seen, verbose=verbose)
-    )
+    if as_json:
+        click.echo(encode(seen).decode(), nl=False)
+    else:
+        click.echo(render_inspect(seen, Screen.of(sys.stdout), verbose=verbose))
     return 0
 
 

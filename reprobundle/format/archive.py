@@ -50,7 +50,7 @@ PADDING_LIMIT_BYTES = 4 + limits.ALIGN_BYTES - 1
 _PENDING_BYTES = 1 << 20
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """All that a ZIP file of ours says about one of its files.
 
     Attributes:

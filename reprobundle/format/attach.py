@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
+
 from reprobundle.errors import BadCallError, DigestError, LimitError
 from reprobundle.format import limits
 from reprobundle.format.archive import ArchiveWriter, Entry
@@ -15,7 +17,7 @@ from reprobundle.format.integrity import check_replay_digests
 from reprobundle.format.journal import journal_path, locked, undoable
 from reprobundle.format.names import check_names
 from reprobundle.format.pairing import RECORD_NAME
-from reprobundle.format.reader import ReplayFile, open_bundle, open_replay_file
+from reprobundle.format.reader import Bundle, ReplayFile, open_bundle, open_replay_file
 from reprobundle.format.store import Planned, Source, store
 
 _PIECE_BYTES = 4 << 20
@@ -36,7 +38,8 @@ def attach_replay(bundle_path: Path, record: bytes, sources: Iterable[Source]) -
         sources: Its other files, names relative to the record.
 
     Raises:
-        BadCallError: It is attached already, or another process changes the bundle.
+        BadCallError: It is attached already, it ran another bundle, or another
+            process changes the bundle.
         BundleError: The bundle is not as it must be, or a name is unsafe.
         PackRefusedError: A source is no regular file, or changed while it was read.
         EnvironmentUnusableError: There is no room, or the bundle cannot be changed.
@@ -44,6 +47,7 @@ def attach_replay(bundle_path: Path, record: bytes, sources: Iterable[Source]) -
     replay_id = digest_bytes(record)
     with locked(bundle_path) as descriptor, open_bundle(bundle_path) as bundle:
         _refuse_attached(bundle, replay_id)
+        _refuse_stranger(bundle, record, replay_id)
         archive = _writer_behind(descriptor, bundle)
         planned = _plan_tree(record, sources)
         _check_count(len(bundle.entries) + len(planned))
@@ -61,7 +65,7 @@ def attach_replay_file(bundle_path: Path, replay_path: Path) -> list[str]:
 
     Raises:
         DigestError: A record of the file is not what it is named by.
-        BadCallError: Another process changes the bundle.
+        BadCallError: A replay ran another bundle, or another process changes this one.
         BundleError: The bundle or the file is not as it must be.
         EnvironmentUnusableError: There is no room, or the bundle cannot be changed.
     """
@@ -72,13 +76,16 @@ def attach_replay_file(bundle_path: Path, replay_path: Path) -> list[str]:
     ):
         for damage in check_replay_digests(replays):
             raise DigestError(
-                damage.path, expected=damage.expected, got=damage.got, rule="R-4.32"
+                damage.path, expected=damage.expected, got=damage.got, rule="R-4.28"
             )
         new = [id_ for id_ in replays.replay_ids if id_ not in bundle.replay_ids]
         contents = replays.unsealed_contents()
         names = [name for id_ in new for name in replays.replay_entries(id_)]
         if not new:
             return new
+        for id_ in new:
+            record = replays.read_unsealed(f"replays/{id_}/{RECORD_NAME}")
+            _refuse_stranger(bundle, record, id_)
         archive = _writer_behind(descriptor, bundle)
         _check_count(len(bundle.entries) + len(names))
         with (
@@ -178,6 +185,28 @@ def _refuse_attached(bundle: ReplayFile, replay_id: str) -> None:
         raise BadCallError(
             f"replay {replay_id[:12]}… is attached already",
             advice="detach it first to attach it anew",
+        )
+
+
+class _Stated(msgspec.Struct):
+    bundle: str = ""
+
+
+def _refuse_stranger(bundle: Bundle, record: bytes, replay_id: str) -> None:
+    """Refuse a record that says it ran another bundle.
+
+    Attached, it would only make a good bundle look altered. A record that cannot be
+    read is for the verifier to judge.
+    """
+    try:
+        stated = msgspec.json.decode(record, type=_Stated).bundle
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return
+    if stated and stated != bundle.id:
+        raise BadCallError(
+            f"replay {replay_id[:12]}… ran bundle {stated[:12]}…, this is "
+            f"{bundle.id[:12]}…",
+            advice="attach it to the bundle that it ran",
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import accumulate
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,6 +20,8 @@ from reprobundle.format import limits
 T = TypeVar("T")
 
 _NOT_STRUCTURE = bytes(set(range(256)) - set(b'"[]{}'))
+_STEPS = tuple((byte in b"[{") - (byte in b"]}") for byte in range(256))
+_SLICE_BYTES = 1 << 16
 
 
 def encode(obj: object) -> bytes:
@@ -93,21 +96,21 @@ def check_size_and_depth(data: bytes, *, where: str, limit_bytes: int) -> None:
     if len(data) > limit_bytes:
         message = f"{len(data):,} bytes, at most {limit_bytes:,} are read"
         raise LimitError(message, rule="R-6.1", where=where)
-    # Only brackets outside of strings are left; each round removes the innermost
-    # level, so this takes a few passes at memory speed and no recursion.
+    # What is left are brackets outside of strings, counted in C: a loop over every byte
+    # of a large document would take longer than to parse it.
     brackets = data
     if b"\\" in brackets:
         brackets = re.sub(rb"\\.", b"", brackets, flags=re.DOTALL)
     brackets = brackets.translate(None, _NOT_STRUCTURE).replace(b'""', b"")
     if b'"' in brackets:
         brackets = re.sub(rb'"[^"]*"', b"", brackets)
-    for _ in range(limits.DOCUMENT_DEPTH):
-        inner = brackets.replace(b"[]", b"").replace(b"{}", b"")
-        if len(inner) == len(brackets):
-            return
-        brackets = inner
-    if b"[]" in brackets or b"{}" in brackets:
-        raise _too_deep(where)
+    depth = 0
+    for start in range(0, len(brackets), _SLICE_BYTES):
+        steps = map(_STEPS.__getitem__, brackets[start : start + _SLICE_BYTES])
+        depths = list(accumulate(steps, initial=depth))
+        if max(depths) > limits.DOCUMENT_DEPTH:
+            raise _too_deep(where)
+        depth = depths[-1]
 
 
 def _too_deep(where: str) -> LimitError:

@@ -51,7 +51,7 @@ class Content(NamedTuple):
         """
         if self.compressed:
             return frames.find_spans(
-                self.file.fileno(),
+                self.file,
                 self.entry.data_offset,
                 self.entry.end,
                 self.size_bytes,

@@ -105,7 +105,7 @@ class ArrayComparison(
         expected, got: Reference and replay value there.
         nan, infinite: Places where both sides hold NaN, or the same infinity.
         scale: Root mean square of the finite reference elements.
-        zero: Whether there are elements and every reference element is zero.
+        zero: Whether every reference element is zero; a single whole number never is.
         sampled: Number of elements the quantiles rest on, all of them up to 2^20.
         problem: Why it is outside (shape, dtype, NaN places …); empty if within.
     """

@@ -9,6 +9,7 @@ Source: RFC 8878, section 3.1.1; spec.md, "Compressed members".
 
 from __future__ import annotations
 
+import io
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -111,12 +112,12 @@ def worth_compressing(read_at: ReadAt, size_bytes: int) -> bool:
 
 
 def find_spans(
-    descriptor: int, start: int, end: int, size_bytes: int, *, where: str
+    file: io.FileIO, start: int, end: int, size_bytes: int, *, where: str
 ) -> Iterator[Span]:
     """Yield the frames that lie in ``start:end`` of a file, without decoding them.
 
     Args:
-        descriptor: The open file.
+        file: The open file; once it is closed, no further frame is found.
         start: Where the member's stored bytes start.
         end: Where they end.
         size_bytes: Its plain size; it decides how much each frame must hold.
@@ -130,7 +131,7 @@ def find_spans(
     done = 0
     while done < size_bytes:
         expected = min(limits.CHUNK_BYTES, size_bytes - done)
-        length = _frame_length(descriptor, offset, end, expected, where)
+        length = _frame_length(file.fileno(), offset, end, expected, where)
         yield Span(offset, length, expected)
         offset += length
         done += expected

@@ -126,7 +126,7 @@ def explain_interrupted(path: Path, error: BundleError) -> None:
         raise StructureError(
             "a replay was being attached or detached when the program was stopped, "
             "or is just now",
-            rule="R-4.33",
+            rule="R-4.29",
             where=path.name,
             advice="attach again: the sealed part is intact and is put right first",
         ) from error
@@ -176,7 +176,7 @@ def _check_journal(journal: Path, kept: int, descriptor: int) -> int:
 def _unusable(journal: Path, why: str) -> StructureError:
     return StructureError(
         f"the journal of a stopped change cannot be used: {why}",
-        rule="R-4.36",
+        rule="R-4.32",
         where=journal.name,
         advice="delete it if the bundle can be read without it",
     )

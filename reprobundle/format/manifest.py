@@ -71,6 +71,7 @@ class Member(
     kw_only=True,
     forbid_unknown_fields=True,
     omit_defaults=True,
+    gc=False,
 ):
     """One sealed file.
 

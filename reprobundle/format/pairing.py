@@ -84,15 +84,15 @@ def group_replays(entries: Sequence[Entry]) -> dict[str, tuple[str, ...]]:
         replay_id = match[1]
         if replay_id != last:
             if replay_id in groups:
-                raise _wrong(entry.name, "apart from the rest of its replay", "R-4.31")
+                raise _wrong(entry.name, "apart from the rest of its replay", "R-4.27")
             if match[2] != RECORD_NAME:
-                raise _wrong(entry.name, f"{RECORD_NAME} must come first", "R-4.31")
+                raise _wrong(entry.name, f"{RECORD_NAME} must come first", "R-4.27")
             groups[replay_id] = []
             last = replay_id
         groups[replay_id].append(entry.name)
     for names in groups.values():
         if names[1:] != sorted(names[1:], key=str.encode):
-            raise _wrong(names[0], "the files behind it are not sorted", "R-4.31")
+            raise _wrong(names[0], "the files behind it are not sorted", "R-4.27")
     return {replay_id: tuple(names) for replay_id, names in groups.items()}
 
 
@@ -151,8 +151,8 @@ def _misplaced(entry: Entry) -> BundleError:
     if entry.name == MANIFEST_PATH or not entry.name.startswith(
         ("replays/", "signatures/")
     ):
-        return _wrong(entry.name, "it lies behind the manifest, unsealed", "R-4.30")
-    return _wrong(entry.name, "neither a signature nor part of a replay", "R-4.30")
+        return _wrong(entry.name, "it lies behind the manifest, unsealed", "R-4.26")
+    return _wrong(entry.name, "neither a signature nor part of a replay", "R-4.26")
 
 
 def _wrong(name: str, message: str, rule: str) -> StructureError:

@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import stat
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -17,6 +18,7 @@ from reprobundle.errors import (
     LimitError,
     MissingMemberError,
     NotABundleError,
+    StructureError,
 )
 from reprobundle.format import limits
 from reprobundle.format.archive import LOCAL, Entry
@@ -85,7 +87,7 @@ class ReplayFile:
         unsealed = entries[sealed_count:]
         self._replays = group_replays(unsealed)
         if not sealed_count and not self._replays:
-            raise NotABundleError("a ZIP file without a replay", rule="R-4.31")
+            raise NotABundleError("a ZIP file without a replay", rule="R-4.27")
         self._unsealed = {
             entry.name: Content(file, entry.name, entry, entry.size_bytes)
             for entry in unsealed
@@ -118,7 +120,7 @@ class ReplayFile:
         """
         if replay_id not in self._replays:
             raise MissingMemberError(
-                f"no replay {replay_id[:64]!r} is attached", rule="R-4.35"
+                f"no replay {replay_id[:64]!r} is attached", rule="R-4.31"
             )
         return self._replays[replay_id]
 
@@ -156,7 +158,7 @@ class ReplayFile:
     def _find_unsealed(self, name: str) -> Content:
         if name not in self._unsealed:
             raise MissingMemberError(
-                f"no file {name!r} outside the seal", rule="R-4.35"
+                f"no file {name!r} outside the seal", rule="R-4.31"
             )
         return self._unsealed[name]
 
@@ -185,6 +187,11 @@ class Bundle(ReplayFile):
         content = Content(file, MANIFEST_PATH, entry, entry.size_bytes)
         _check_size(content, limits.DOCUMENT_BYTES)
         data = content.read()
+        if zlib.crc32(data) != entry.crc32:
+            # Nothing else seals the manifest but the id, which comes from elsewhere.
+            raise StructureError(
+                "its ZIP checksum is another", rule="R-4.24", where=MANIFEST_PATH
+            )
         self.id = digest_bytes(data)
         self.manifest: Manifest = decode_manifest(data)
         self.newer_minor = is_newer_minor(self.manifest.version)
@@ -234,7 +241,7 @@ class Bundle(ReplayFile):
         if path == MANIFEST_PATH:
             return self._manifest
         if path not in self._sealed:
-            raise MissingMemberError(f"no member {path!r}", rule="R-4.35")
+            raise MissingMemberError(f"no member {path!r}", rule="R-4.31")
         return self._sealed[path]
 
 
@@ -319,7 +326,7 @@ def _check_size(content: Content, limit_bytes: int) -> None:
     if content.size_bytes > limit_bytes:
         raise LimitError(
             f"{content.size_bytes:,} bytes, at most {limit_bytes:,} are read at once",
-            rule="R-4.34",
+            rule="R-4.30",
             where=content.name,
         )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from reprobundle.errors import (
@@ -36,6 +37,8 @@ _KNOWN_STARTS = (
     (b"<html", "a web page"),
     (b"{", "a JSON document"),
 )
+
+_WRITTEN_ANEW = "another program zipped it again; use the original file"
 
 _LENGTHS = struct.Struct("<HH")
 _LOCAL_FIELDS = (
@@ -288,9 +291,9 @@ def _prove_local(descriptor: int, entry: Entry, end: int) -> tuple[Entry, int]:
     least = archive.header_bytes(entry.name, entry.size_bytes, 0)
     most = min(least + archive.PADDING_LIMIT_BYTES, end - entry.offset)
     head = os.pread(descriptor, max(most, 0), entry.offset)
-    if len(head) < least:
+    if len(head) < least or entry.offset + least + entry.size_bytes > end:
         raise StructureError(
-            "its local header does not fit before the directory",
+            f"its {entry.size_bytes:,} bytes do not fit before the directory",
             rule="R-4.11",
             where=entry.name,
         )
@@ -302,21 +305,19 @@ def _prove_local(descriptor: int, entry: Entry, end: int) -> tuple[Entry, int]:
         known = Entry(entry.name, entry.crc32, entry.size_bytes, entry.offset, padding)
     if head[:length] != archive.local_header(known):
         raise _explain_local(entry, head)
-    if entry.offset + length + entry.size_bytes > end:
-        raise StructureError(
-            f"its {entry.size_bytes:,} bytes reach into the directory",
-            rule="R-4.11",
-            where=entry.name,
-        )
     return known, length
 
 
 def _explain_local(entry: Entry, head: bytes) -> BundleError:
-    expected = archive.LOCAL.unpack_from(archive.local_header(entry))
-    got = archive.LOCAL.unpack_from(head)
-    for label, want, have in zip(_LOCAL_FIELDS, expected, got, strict=True):
-        if want != have and label != "extra length":
-            return _explain_field(entry.name, "local header", label, want, have)
+    error = _explain_fields(
+        entry.name,
+        "local header",
+        _LOCAL_FIELDS,
+        archive.LOCAL.unpack_from(archive.local_header(entry)),
+        archive.LOCAL.unpack_from(head),
+    )
+    if error is not None:
+        return error
     start = archive.LOCAL.size
     name = entry.name.encode()
     if head[start : start + len(name)] != name:
@@ -344,16 +345,37 @@ def _explain_directory(directory: Directory) -> BundleError:
 
 
 def _explain_central(entry: Entry, expected: bytes, got: bytes) -> BundleError:
-    wanted = archive.CENTRAL.unpack_from(expected)
-    found = archive.CENTRAL.unpack_from(got)
-    for label, want, have in zip(_CENTRAL_FIELDS, wanted, found, strict=True):
-        if want != have and label != "extra length":
-            return _explain_field(entry.name, "directory", label, want, have)
-    return StructureError(
+    error = _explain_fields(
+        entry.name,
+        "directory",
+        _CENTRAL_FIELDS,
+        archive.CENTRAL.unpack_from(expected),
+        archive.CENTRAL.unpack_from(got),
+    )
+    return error or StructureError(
         "the directory has an extra field that is not ZIP64",
         rule="R-4.9",
         where=entry.name,
     )
+
+
+def _explain_fields(
+    name: str,
+    structure: str,
+    labels: Sequence[str],
+    expected: Sequence[int],
+    got: Sequence[int],
+) -> BundleError | None:
+    """Return the error for the most telling field that differs, if one does."""
+    differing = {
+        label: (want, have)
+        for label, want, have in zip(labels, expected, got, strict=True)
+        if want != have and label != "extra length"
+    }
+    for label in ("signature", "method", *differing):
+        if label in differing:
+            return _explain_field(name, structure, label, *differing[label])
+    return None
 
 
 def _explain_field(
@@ -365,7 +387,7 @@ def _explain_field(
             f"{structure}: compression method {have}, expected 0 (stored)",
             rule="R-4.6",
             where=name,
-            advice="the bundle was zipped again; use the original file",
+            advice=_WRITTEN_ANEW,
         )
     if label == "flags":
         why = " (encrypted)" if have & 1 else " (data descriptor)" if have & 8 else ""
@@ -373,6 +395,7 @@ def _explain_field(
             f"{structure}: flags {have:#06x}{why}, expected {want:#06x}",
             rule="R-4.7",
             where=name,
+            advice=_WRITTEN_ANEW,
         )
     if label == "external attributes" and have >> 28 == 0o12:
         return StructureError(

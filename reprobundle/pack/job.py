@@ -280,9 +280,7 @@ class PackJob:
         """Return the likeliest remedy for a failed first pass."""
         text = run.launched.session.stderr.read_text(errors="replace")
         if "ModuleNotFoundError" in text:
-            return (
-                f"it ran with {self.python}; activate the environment that it needs"
-            )
+            return f"it ran with {self.python}; activate the environment that it needs"
         if "FileNotFoundError" in text or "No such file" in text:
             scratch = str(run.places.scratch)
             for line in reversed(text.splitlines()):

@@ -102,7 +102,8 @@ class Ending:
         error._reprobundle = ExitMark(_exit_status(error.code), self._leave)  # type: ignore[attr-defined]
 
     def _leave(self, status: int) -> None:
-        if get_ident() == self._thread:
+        # The exception that ends the process goes first, those it replaced after it.
+        if get_ident() == self._thread and self._status is None:
             self._status = status
 
     def _make_hard_exit(self, original: Callable[..., Any]) -> Callable[..., Any]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from .callers import is_ours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
     from typing import Any
 
@@ -73,16 +75,38 @@ def error_fields(
     project: str,
 ) -> dict[str, Any]:
     """Return the fields of an error event, without the number of steps."""
-    # Not at start: it is only needed once, and takes milliseconds to import.
-    import traceback as formatter
-
-    lines = formatter.format_exception(kind, error, traceback)
     return {
         "type": _type_name(kind),
         "message": _message(error)[:_LONGEST_TEXT],
         "where": innermost_place(traceback, error, project),
-        "traceback": "".join(lines)[:_LONGEST_TEXT],
+        "traceback": _formatted(kind, error, traceback)[:_LONGEST_TEXT],
     }
+
+
+def _formatted(
+    kind: type[BaseException],
+    error: BaseException | None,
+    traceback: TracebackType | None,
+) -> str:
+    """Return the text of a traceback.
+
+    The formatter is imported only now: it takes milliseconds. After an interrupt it is
+    not imported at all, for its imports compile code, which makes the interpreter
+    forget that it must end by the signal.
+    """
+    if "traceback" not in sys.modules and issubclass(kind, KeyboardInterrupt):
+        return "".join(_frames(traceback)) + kind.__qualname__ + "\n"
+    import traceback as formatter
+
+    return "".join(formatter.format_exception(kind, error, traceback))
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[str]:
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        place = f'"{code.co_filename}", line {traceback.tb_lineno}'
+        yield f"  File {place}, in {code.co_name}\n"
+        traceback = traceback.tb_next
 
 
 def _type_name(kind: type[BaseException]) -> str:

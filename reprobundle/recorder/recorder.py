@@ -7,6 +7,7 @@ import sys
 
 from . import audit, environment, macos
 from .activity import ActivityWatch
+from .compiler import run_uncompiled
 from .devices import Devices
 from .ending import Ending
 from .facts import send
@@ -110,11 +111,15 @@ class Recorder:
             ("torch generators", self.generators.on_torch),
             ("torch memory", self.memory.use_torch),
             ("torch training", self.training.install),
+            ("torch compiler", self._stay_uncompiled),
         )
         for part, action in parts:
             attempt(part, action, torch)
         self.devices.on_accelerator = self.libraries.on_accelerator
         self.memory.sample("torch imported")
+
+    def _stay_uncompiled(self, torch: ModuleType) -> None:
+        run_uncompiled(torch, self._package.__name__)
 
     def _follow_forks(self) -> None:
         os.register_at_fork(

@@ -187,8 +187,11 @@ class Training:
         jit = sys.modules.get("torch.jit._serialization", torch.jit)
         replace(jit, "save", self._opening(timed, 1, write=True), torch.jit)
         replace(jit, "load", self._opening(timed, 0, write=False), torch.jit)
-        script = torch.jit._script.RecursiveScriptModule
-        replace(script, "save", self._opening(timed, 1, write=True))
+        for kind in (
+            torch.jit._script.RecursiveScriptModule,
+            torch.jit._trace.TopLevelTracedModule,
+        ):
+            replace(kind, "save", self._opening(timed, 1, write=True))
         replace(torch, "from_file", self._opening(_same, 0, write=False))
 
     def watch_safetensors(self, module: Any) -> None:

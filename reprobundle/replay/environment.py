@@ -8,7 +8,6 @@ anew, from what the cache already holds.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import time
@@ -17,8 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-import msgspec
-
 from reprobundle.errors import (
     BadCallError,
     EnvironmentUnusableError,
@@ -26,46 +23,27 @@ from reprobundle.errors import (
     MissingPackageError,
 )
 from reprobundle.format.lock import Lock, lock_digest
+from reprobundle.replay.folder_claim import claimed
 from reprobundle.replay.installer import Installer, make_installer
 from reprobundle.replay.interpreters import find_interpreter
-from reprobundle.run.installed_files import damaged_files
+from reprobundle.replay.stamp import (
+    STAMP_NAME,
+    Built,
+    outside_a_run,
+    python_of,
+    standing_environment,
+    write_stamp,
+)
 from reprobundle.run.launch import recorder_folder
 from reprobundle.run.lock import TOOLS, Drift, drift, probe, to_lock
 from reprobundle.run.requirements import LeftOut, Requirements, requirements
 from reprobundle.run.space import require_space, require_writable
 
 ENTRY_NAME = "reprobundle_entry.pth"
-STAMP_NAME = "complete.json"
 # Unpacked archives and temporary copies on top of the installed size.
 SPACE_FACTOR = 1.5
 
 Progress = Callable[[str], None]
-
-# Folders this process uses, with the open file that says so to other processes.
-_CLAIMS: dict[Path, int] = {}
-
-
-class Built(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The stamp of a complete environment.
-
-    Attributes:
-        lock: Digest of the lock it was built from.
-        installer: Name and version of the installer.
-        commands: Commands run, with ``{environment}`` for the target folder.
-        environment: What was installed in the end.
-        left_out: Locked packages that are not installed: name, version, reason.
-        other_builds: Packages whose plain release took the place of a labelled build.
-        elapsed_ns: Time the build took.
-    """
-
-    schema: Literal["reprobundle/environment/1"] = "reprobundle/environment/1"
-    lock: str
-    installer: str
-    commands: tuple[tuple[str, ...], ...]
-    environment: Lock
-    left_out: tuple[tuple[str, str, str], ...]
-    other_builds: tuple[str, ...]
-    elapsed_ns: int
 
 
 @dataclass(frozen=True)
@@ -176,13 +154,13 @@ def build_fresh(
         return _build(lock, tool, allow_other_build=allow_other_build)
 
     def standing() -> Built | None:
-        built = _standing(folder, lock, say)
+        built = standing_environment(folder, lock, say)
         if built is None or (built.other_builds and not allow_other_build):
             return None
         same = built.environment.python.minor == lock.python.minor
         return built if same or allow_other_python else None
 
-    built, reused = _claimed(folder, say, standing=standing, make=make)
+    built, reused = claimed(folder, say, standing=standing, make=make)
     return _ready(lock, folder, built, reused=reused, started=started)
 
 
@@ -209,7 +187,7 @@ def install_entry(python: Path) -> Path:
     Raises:
         EnvironmentUnusableError: The environment is not one of ours.
     """
-    live = probe(python, env=_without_recorder())
+    live = probe(python, env=outside_a_run())
     purelib = Path(live.purelib)
     if not (Path(live.prefix).parent / STAMP_NAME).is_file():
         raise EnvironmentUnusableError(
@@ -222,81 +200,8 @@ def install_entry(python: Path) -> Path:
     return entry
 
 
-def _without_recorder() -> dict[str, str]:
-    """Return our environment without a session: a probe is no part of a run."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("REPROBUNDLE_", "PYTHON"))
-    }
-
-
 def _silent(_: str) -> None:
     """Say nothing."""
-
-
-def _claimed(
-    folder: Path,
-    say: Progress,
-    *,
-    standing: Callable[[], Built | None],
-    make: Callable[[], Built],
-) -> tuple[Built, bool]:
-    """Return the environment that stands, or make it while no process uses the folder.
-
-    The claim on the folder stays until this process ends: another replay that finds
-    the environment changed must not remove it from under a run. The kernel drops the
-    claim of a dead process.
-    """
-    claim = _CLAIMS.get(folder)
-    if claim is None:
-        claim = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
-        _CLAIMS[folder] = claim
-    _lock(claim, fcntl.LOCK_SH, say, "waiting for a replay that builds the environment")
-    built = standing()
-    if built is not None:
-        return built, True
-    _lock(claim, fcntl.LOCK_EX, say, "waiting for a replay that uses the environment")
-    try:
-        built = standing()
-        return (built, True) if built is not None else (make(), False)
-    finally:
-        fcntl.flock(claim, fcntl.LOCK_SH)
-
-
-def _lock(claim: int, kind: int, say: Progress, waiting: str) -> None:
-    try:
-        fcntl.flock(claim, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        say(waiting)
-        fcntl.flock(claim, kind)
-
-
-def _standing(folder: Path, lock: Lock, say: Progress) -> Built | None:
-    """Return the stamp of a complete environment that is still as it was built.
-
-    A cleaner of caches, a full disk or a later installation may have changed it.
-    """
-    try:
-        stamp = (folder / STAMP_NAME).read_bytes()
-        built = msgspec.json.decode(stamp, type=Built)
-    except (OSError, msgspec.DecodeError):
-        return None
-    if built.lock != lock_digest(lock):
-        return None
-    say("checking the environment that stands already")
-    try:
-        live = probe(_python_of(folder), env=_without_recorder())
-    except EnvironmentUnusableError:
-        return None
-    metadata = [Path(item.folder) for item in live.distributions]
-    if to_lock(live) != built.environment or any(map(damaged_files, metadata)):
-        return None
-    return built
-
-
-def _python_of(folder: Path) -> Path:
-    return folder / "venv" / "bin" / "python"
 
 
 def _build(lock: Lock, tool: Installer, *, allow_other_build: bool) -> Built:
@@ -319,7 +224,7 @@ def _build(lock: Lock, tool: Installer, *, allow_other_build: bool) -> Built:
         other_builds=tuple(sorted(plan.plain)),
         elapsed_ns=time.monotonic_ns() - started,
     )
-    _write_stamp(tool.folder / STAMP_NAME, built)
+    write_stamp(tool.folder, built)
     return built
 
 
@@ -421,7 +326,7 @@ def _only_local(lock: Lock, name: str, version: str) -> MissingPackageError:
 def _verified(plan: _Plan, tool: Installer) -> Lock:
     """Return what was installed, after checking that it is what was asked for."""
     tool.say("checking what was installed")
-    here = to_lock(probe(_python_of(tool.folder), env=_without_recorder()))
+    here = to_lock(probe(python_of(tool.folder), env=outside_a_run()))
     wanted = _requirements(plan, tool)
     left_out = {item.name for item in wanted.left_out}
     for item in plan.lock.distributions:
@@ -441,22 +346,13 @@ def _verified(plan: _Plan, tool: Installer) -> Lock:
     return here
 
 
-def _write_stamp(path: Path, built: Built) -> None:
-    temporary = path.with_suffix(".tmp")
-    with temporary.open("wb") as stream:
-        stream.write(msgspec.json.encode(built))
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(path)
-
-
 def _ready(
     lock: Lock, folder: Path, built: Built, *, reused: bool, started: int
 ) -> PythonEnvironment:
     left_out = tuple(LeftOut(*item) for item in built.left_out)
     expected = {item.name for item in left_out} | TOOLS
     return PythonEnvironment(
-        python=_python_of(folder),
+        python=python_of(folder),
         folder=folder,
         installer=built.installer,
         commands=built.commands,

@@ -1,9 +1,6 @@
 """Replays that go on without their terminal: start, watch, cancel.
 
-Each job has a folder: ``job.json`` (what was started), ``output.log`` (all it prints),
-``progress.json`` (written by the running replay), ``result.json`` (written at its
-end). A job without a result whose process is gone has crashed: success is only what
-was written down.
+Each job has a folder of its own; see `job_folder`.
 """
 
 from __future__ import annotations
@@ -18,10 +15,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Literal, TypeVar
 
 import msgspec
 
@@ -32,7 +27,29 @@ from reprobundle.errors import (
     UnknownJobError,
 )
 from reprobundle.replay import detach
+from reprobundle.replay.job_folder import (
+    Job,
+    JobDocument,
+    JobStatus,
+    process_state,
+    read_document,
+    status,
+)
 from reprobundle.run.space import require_writable
+
+__all__ = [
+    "Job",
+    "JobDocument",
+    "JobStatus",
+    "cancel",
+    "find_job",
+    "jobs",
+    "jobs_root",
+    "report_progress",
+    "report_result",
+    "start_detached",
+    "status",
+]
 
 START_TIMEOUT_SECONDS = 60
 # A cancelled replay interrupts its own command and waits for that to end.
@@ -41,122 +58,6 @@ CANCEL_GRACE_SECONDS = 30.0
 KILL_SECONDS = 10.0
 POLL_SECONDS = 0.05
 NAME_LIMIT = 80
-
-State = Literal[
-    "running", "finished", "crashed", "rebooted", "cancelled", "other-host", "damaged"
-]
-Document = TypeVar("Document", bound=msgspec.Struct)
-
-
-class JobDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """``job.json``.
-
-    Attributes:
-        name: Name of the job; also that of its folder.
-        bundle: Id of the bundle it replays.
-        argv: The command.
-        working_directory: Where it runs.
-        started: RFC 3339, UTC.
-        host: Name of the machine.
-        pid, process_start, boot: Together they name one process for good.
-    """
-
-    name: str
-    bundle: str
-    argv: tuple[str, ...]
-    working_directory: str
-    started: str
-    host: str
-    pid: int = 0
-    process_start: str = ""
-    boot: str = ""
-
-
-class ProgressDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """``progress.json``: the step that runs, `done` of `total` (0 when unknown)."""
-
-    step: str
-    done: int = 0
-    total: int = 0
-    updated: str
-
-
-class ResultDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """``result.json``: how the replay ended by itself."""
-
-    exit_status: int
-    verdict: str
-    ended: str
-
-
-class CancelDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """``cancelled.json``: that and when the job was told to end."""
-
-    requested: str
-
-
-@dataclass(frozen=True)
-class Job:
-    """A job by its folder.
-
-    Attributes:
-        folder: Holds its documents and its log.
-    """
-
-    folder: Path
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.folder.name
-
-    @property
-    def log(self) -> Path:
-        """All that the command printed."""
-        return self.folder / detach.LOG_NAME
-
-
-@dataclass(frozen=True)
-class JobStatus:
-    """How a job stands now.
-
-    Attributes:
-        job: The job.
-        state: ``running``; ``finished`` (it wrote its result); ``crashed`` (its process
-            is gone without one); ``rebooted`` (the machine started anew meanwhile);
-            ``cancelled``; ``other-host`` (only that machine can tell); ``damaged``
-            (its description cannot be read).
-        document: What was started; None when damaged.
-        progress: Last step told, if any.
-        result: How it ended, if it said so.
-    """
-
-    job: Job
-    state: State
-    document: JobDocument | None = None
-    progress: ProgressDocument | None = None
-    result: ResultDocument | None = None
-
-    def describe(self) -> str:
-        """Return one line for people."""
-        parts = [f"{self.job.name}: {self.state}"]
-        if self.result is not None:
-            parts.append(
-                f"exit status {self.result.exit_status}, {self.result.verdict}"
-            )
-        elif self.progress is not None:
-            step = self.progress.step
-            count = f" {self.progress.done}/{self.progress.total}"
-            parts.append(f"{step}{count if self.progress.total else ''}")
-        if self.state == "crashed":
-            parts.append(
-                f"its process ended without a result, see {str(self.job.log)!r}"
-            )
-        if self.state == "rebooted":
-            parts.append("the machine was started anew while it ran; start it again")
-        if self.state == "other-host" and self.document is not None:
-            parts.append(f"it was started on {self.document.host}; ask there")
-        return ", ".join(parts)
 
 
 def jobs_root() -> Path:
@@ -245,31 +146,6 @@ def find_job(name: str, root: Path | None = None) -> Job:
     return Job(folder)
 
 
-def status(job: Job) -> JobStatus:
-    """Return how `job` stands now."""
-    # The process is looked at first: a result written after that look would otherwise
-    # be missed, and a job that just ended well would pass for a crashed one.
-    document = _read(job.folder / detach.DOCUMENT_NAME, JobDocument)
-    process = _process_state(document) if document else "gone"
-    result = _read(job.folder / "result.json", ResultDocument)
-    progress = _read(job.folder / "progress.json", ProgressDocument)
-    cancelled = _read(job.folder / "cancelled.json", CancelDocument) is not None
-    state: State
-    if document is None:
-        state = "damaged"
-    elif process == "running":
-        state = "running"
-    elif cancelled:
-        state = "cancelled"
-    elif result is not None:
-        state = "finished"
-    elif process == "gone":
-        state = "crashed"
-    else:
-        state = process
-    return JobStatus(job, state, document, progress, result)
-
-
 def cancel(job: Job, *, grace_seconds: float = CANCEL_GRACE_SECONDS) -> JobStatus:
     """Interrupt a running job, and kill it with all its processes if it goes on.
 
@@ -296,7 +172,7 @@ def cancel(job: Job, *, grace_seconds: float = CANCEL_GRACE_SECONDS) -> JobStatu
 
 def _await_end(document: JobDocument, seconds: float) -> None:
     deadline = time.monotonic() + seconds
-    while _process_state(document) == "running" and time.monotonic() < deadline:
+    while process_state(document) == "running" and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
 
 
@@ -335,20 +211,13 @@ def _own_folder() -> Path | None:
     name = os.environ.get(detach.JOB_VARIABLE)
     if not name:
         return None
-    document = _read(Path(name) / detach.DOCUMENT_NAME, JobDocument)
+    document = read_document(Path(name) / detach.DOCUMENT_NAME, JobDocument)
     mine = document is not None and document.pid == os.getpid()
     return Path(name) if mine else None
 
 
 def _now() -> str:
     return datetime.now(tz=timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _read(path: Path, kind: type[Document]) -> Document | None:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
-    except (OSError, msgspec.DecodeError):
-        return None
 
 
 @contextlib.contextmanager
@@ -400,8 +269,10 @@ def _start(job: Job, document: JobDocument, env: Mapping[str, str] | None) -> st
         process.communicate()
         return f"no sign of it within {START_TIMEOUT_SECONDS} s"
     if process.returncode != 0:
-        return talk.decode(errors="replace").strip().rpartition("\n")[2]
-    if not problem and _read(job.folder / detach.DOCUMENT_NAME, JobDocument) is None:
+        said = (problem or talk).decode(errors="replace").strip().splitlines()
+        return said[-1] if said else "the process between ended without a word"
+    described = read_document(job.folder / detach.DOCUMENT_NAME, JobDocument)
+    if not problem and described is None:
         return "it ended before it was described"
     return problem.decode(errors="replace")
 
@@ -410,18 +281,6 @@ def _remove(job: Job) -> None:
     for path in job.folder.iterdir():
         path.unlink()
     job.folder.rmdir()
-
-
-def _process_state(
-    document: JobDocument,
-) -> Literal["running", "gone", "rebooted", "other-host"]:
-    if document.host != platform.node():
-        return "other-host"
-    now = detach.boot_id()
-    if document.boot and now and document.boot != now:
-        return "rebooted"
-    token = detach.start_token(document.pid)
-    return "running" if token and token == document.process_start else "gone"
 
 
 def _family(pid: int) -> dict[int, str]:

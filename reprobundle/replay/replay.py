@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import secrets
 import shutil
@@ -20,7 +21,7 @@ from reprobundle.format.canonical import encode
 from reprobundle.format.digests import digest_file
 from reprobundle.format.findings import Report
 from reprobundle.format.reader import Bundle, check_digests, extract, open_bundle
-from reprobundle.format.record import Command, FileRead, Outcome, Record
+from reprobundle.format.record import Command, FileRead, Outcome, Record, Remark
 from reprobundle.format.writer import Source
 from reprobundle.replay import stopped
 from reprobundle.replay.environment import build_fresh, check_current, install_entry
@@ -34,6 +35,7 @@ from reprobundle.run.space import require_space, require_writable
 from reprobundle.verify.verify import verify_bundle
 
 Say = Callable[[str], None]
+MOST_DRIFT_TOLD = 12
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,7 @@ class _Job:
         self._extract()
         try:
             self._make_environment()
+            self._tell_drift()
         except EnvironmentUnusableError as error:
             if error.stop != "platform":
                 raise
@@ -221,6 +224,19 @@ class _Job:
             )
         self.drift = check_current(self.plan.lock, self.python)
 
+    def _tell_drift(self) -> None:
+        if not self.drift:
+            self.say("environment: equal to the lock")
+        for one in self.drift[:MOST_DRIFT_TOLD]:
+            grade = ", known to change numbers" if one.grade == "numeric" else ""
+            self.say(
+                f"environment differs: {one.name} {one.reference} in the lock, "
+                f"{one.here} here{grade}"
+            )
+        if len(self.drift) > MOST_DRIFT_TOLD:
+            rest = len(self.drift) - MOST_DRIFT_TOLD
+            self.say(f"environment differs: and {rest} more packages")
+
     def run_all(self) -> list[Assembled]:
         """Run every planned run; stop after one that did not come to its end."""
         if self.obstacle is not None:
@@ -254,7 +270,7 @@ class _Job:
                 ),
             )
         run = execute(self._plan(command), folder)
-        return assemble(
+        assembled = assemble(
             run,
             role="replay",
             pass_name=reference.pass_name,
@@ -266,6 +282,11 @@ class _Job:
             externals=self._external_reads(reference),
             sealed=self.sealed,
         )
+        record = msgspec.structs.replace(
+            assembled.record,
+            remarks=(*assembled.record.remarks, *map(_drift_remark, self.drift)),
+        )
+        return dataclasses.replace(assembled, record=record)
 
     def _stopped(self, planned: PlannedRun, outcome: Outcome) -> Assembled:
         return stopped.record(
@@ -341,6 +362,15 @@ class _Job:
             attach_replay(self.options.bundle, record, sources)
             for record, sources in trees
         ]
+
+
+def _drift_remark(drift: Drift) -> Remark:
+    return Remark(
+        id="environment-differs",
+        severity="gap",
+        where=drift.name,
+        text=f"{drift.reference} in the lock, {drift.here} in this environment",
+    )
 
 
 def _role(name: str) -> Literal["log", "series", "output"]:

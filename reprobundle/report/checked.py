@@ -60,11 +60,10 @@ def replay_check_lines(
     What the notes on its outputs tell is left to them.
     """
     kinds = _by_id(judgement.findings)
-    passed = [] if verbose else [kind for kind in kinds if _worst(kind) == "pass"]
-    rest = [kind for kind in kinds if kind not in passed]
+    rest = [kind for kind in kinds if verbose or _worst(kind) != "pass"]
     ticks = [_tick(kind, screen) for kind in rest]
-    if passed:
-        counted = Span(f" {text.plural(len(passed), 'check')}")
+    if len(rest) < len(kinds):
+        counted = Span(f" {text.plural(len(kinds) - len(rest), 'check')}")
         ticks.insert(0, (screen.mark("pass"), counted))
     lines = flow(screen, "checks", ticks)
     noted = {(output.name, output.reason) for output in judgement.outputs}

@@ -46,7 +46,11 @@ def paragraph(
 
 def flow(screen: Screen, label: str, items: Iterable[Line]) -> list[Line]:
     """Return short items one after the other, none broken, beside a label."""
-    room = screen.width - LABEL_WIDTH
+    return _beside(label, _packed(screen, items, screen.width - LABEL_WIDTH))
+
+
+def _packed(screen: Screen, items: Iterable[Line], room: int) -> list[Line]:
+    """Return as many items in each line as fit into `room` cells."""
     lines: list[list[Span]] = []
     used = 0
     for item in items:
@@ -58,7 +62,7 @@ def flow(screen: Screen, label: str, items: Iterable[Line]) -> list[Line]:
         else:
             lines[-1].extend((Span(" " * GAP), *cleaned))
             used += GAP + needed
-    return _beside(label, [tuple(line) for line in lines])
+    return [tuple(line) for line in lines]
 
 
 def _clean(screen: Screen, item: Line, room: int) -> Line:
@@ -154,15 +158,16 @@ def _row(
 def _blocks(
     screen: Screen, columns: Sequence[Column], rows: Sequence[Row], indent: int
 ) -> list[Line]:
-    """Return each row as its first cell and, below it, one line for each other."""
+    """Return each row as its first cell with the other ones, named, below it."""
     lines: list[Line] = []
     for row in rows:
-        for at, (column, cell) in enumerate(zip(columns, row, strict=True)):
-            if at and not cell.text.strip():
-                continue
-            left = " " * (indent if not at else indent * 2)
-            title = f"{column.title} " if at and column.title.strip() else ""
-            room = screen.width - len(left) - text.cells(title)
-            shown = text.shorten(cell.text, max(room, 8), screen.marks.ellipsis)
-            lines.append((Span(left), Span(title, "dim"), Span(shown, cell.style)))
+        first, *rest = row
+        fields: list[Line] = [
+            (Span(f"{column.title} ".lstrip(), "dim"), cell)
+            for column, cell in zip(columns[1:], rest, strict=True)
+            if cell.text.strip() not in {"", text.NOTHING}
+        ]
+        for left, items in ((indent, [(first,)]), (indent * 2, fields)):
+            packed = _packed(screen, items, screen.width - left)
+            lines += [(Span(" " * left), *line) for line in packed]
     return lines

@@ -7,43 +7,54 @@ from collections.abc import Iterator
 from reprobundle.format.record import Fact, Output, Record, Remark
 from reprobundle.pack.options import Packed
 from reprobundle.report import text
+from reprobundle.report.layout import paragraph
+from reprobundle.report.screen import Line, Screen, Style
 
 LISTED = 12
 
 
-def render_packed(packed: Packed) -> str:
+def render_packed(packed: Packed, screen: Screen | None = None) -> str:
     """Return a few lines: inputs, outputs, what is known, what is missing, the file."""
+    screen = screen or Screen()
+    lines: list[Line] = []
+    for label, words, style in _told(packed):
+        lines.extend(paragraph(screen, label, words, style=style, whole=True))
+    return screen.text(lines)
+
+
+def _told(packed: Packed) -> Iterator[tuple[str, str, Style]]:
     record = packed.reference
-    lines = [
-        f"command    exit {record.outcome.exit_status} after "
-        f"{text.duration(record.elapsed_ns)}, peak {_peak(record)}",
-        *_listed("input", list(_inputs(record))),
-        *_listed("output", [_output(output) for output in record.outputs]),
-        f"seeds      {_seeds(record)}",
-        f"env        {_environment(record)}",
-        f"repeat     {_repeat(packed)}",
-        *(_remark(remark) for remark in record.remarks if remark.severity != "gap"),
-    ]
+    yield "command", _ending(record), ""
+    yield from _listed("input", list(_inputs(record)))
+    yield from _listed("output", [_output(output) for output in record.outputs])
+    yield "seeds", _seeds(record), ""
+    yield "environment", _environment(record), ""
+    yield "repeat", _repeat(packed), "good" if packed.repeatable else "warn"
+    for remark in record.remarks:
+        if remark.severity != "gap":
+            yield (
+                remark.severity,
+                _remark(remark),
+                "bad" if remark.severity == "failure" else "warn",
+            )
     if packed.left_out:
-        lines.append(
-            f"left out   {text.plural(len(packed.left_out), 'large file')} that "
-            f"nothing read, such as {text.safe(packed.left_out[0])} "
-            "(add with --input)"
-        )
-    name = text.safe(packed.path.name)
-    lines.append(
-        f"wrote      {text.safe(str(packed.path))}  "
-        f"{text.size(packed.sealed.size_bytes)}, "
-        f"{text.plural(len(packed.sealed.members), 'member')}"
+        count = text.plural(len(packed.left_out), "large file")
+        words = f"{count} that nothing read, such as {packed.left_out[0]}"
+        yield "left out", f"{words} (add with --input)", "warn"
+    size = text.size(packed.sealed.size_bytes)
+    members = text.plural(len(packed.sealed.members), "member")
+    yield "wrote", f"{packed.path}  {size}, {members}", "strong"
+    yield "id", packed.sealed.id, ""
+    yield "next", f"reprobundle verify {packed.path.name}", ""
+
+
+def _ending(record: Record) -> str:
+    took = text.duration(record.elapsed_ns)
+    error = record.outcome.error
+    failed = f" with the expected {error.type}" if error else ""
+    return (
+        f"exit {record.outcome.exit_status}{failed} after {took}, peak {_peak(record)}"
     )
-    lines.append(f"id         {packed.sealed.id}")
-    lines.append(f"next       reprobundle verify {name}")
-    return "\n".join(lines)
-
-
-def _remark(remark: Remark) -> str:
-    where = f" {text.safe(remark.where)}" if remark.where else ""
-    return f"{remark.severity:<10} {remark.id}{where}: {text.safe(remark.text)}"
 
 
 def _peak(record: Record) -> str:
@@ -51,33 +62,29 @@ def _peak(record: Record) -> str:
     return text.size(peak) if isinstance(peak, int) else "unknown"
 
 
-def _listed(label: str, entries: list[str]) -> list[str]:
-    shown = [f"{label:<10} {entry}" for entry in entries[:LISTED]]
+def _listed(label: str, entries: list[str]) -> Iterator[tuple[str, str, Style]]:
+    for entry in entries[:LISTED]:
+        yield label, entry, ""
     if len(entries) > LISTED:
-        shown.append(f"{label:<10} and {len(entries) - LISTED} more")
-    return shown
+        yield label, f"and {len(entries) - LISTED} more", "dim"
 
 
 def _inputs(record: Record) -> Iterator[str]:
     for read in record.reads:
         if read.member.startswith(("inputs/", "external/")) or not read.member:
             kept = "" if read.member else ", pinned by digest only"
-            yield (
-                f"{text.safe(read.path)}  {text.size(read.size_bytes)}, "
-                f"blake3 {text.digest(read.blake3)}{kept}"
-            )
+            size, digest = text.size(read.size_bytes), text.digest(read.blake3)
+            yield f"{read.path}  {size}, blake3 {digest}{kept}"
 
 
 def _output(output: Output) -> str:
     shapes = ", ".join(
-        f"{text.safe(array.dtype)} {list(array.shape)}" for array in output.arrays[:2]
+        f"{array.dtype} {list(array.shape)}" for array in output.arrays[:2]
     )
-    more = (
-        f" and {len(output.arrays) - 2} more arrays" if len(output.arrays) > 2 else ""
-    )
-    inner = f"  {shapes}{more}" if shapes else ""
-    size = text.size(output.size_bytes)
-    return f"{text.safe(output.name)}  {output.format}, {size}{inner}"
+    more = len(output.arrays) - 2
+    rest = f" and {text.plural(more, 'more array')}" if more > 0 else ""
+    inner = f"  {shapes}{rest}" if shapes else ""
+    return f"{output.name}  {output.format}, {text.size(output.size_bytes)}{inner}"
 
 
 def _seeds(record: Record) -> str:
@@ -86,8 +93,8 @@ def _seeds(record: Record) -> str:
     parts = [] if given is None else [f"--seed {given}"]
     parts.extend(f"{call.function}({call.value})" for call in calls[:3])
     if len(calls) > 3:
-        parts.append(f"and {len(calls) - 3} more calls")
-    return text.safe(", ".join(parts)) or "none set"
+        parts.append(f"and {text.plural(len(calls) - 3, 'more call')}")
+    return ", ".join(parts) or "none set"
 
 
 def _environment(record: Record) -> str:
@@ -99,18 +106,21 @@ def _environment(record: Record) -> str:
 
 
 def _known(fact: Fact | None) -> str:
-    return (
-        "unknown" if fact is None or fact.value is None else text.safe(str(fact.value))
-    )
+    return "unknown" if fact is None or fact.value is None else str(fact.value)
 
 
 def _repeat(packed: Packed) -> str:
     if packed.repeat is None:
         return "not checked: the repeat pass was left out"
-    count = len(packed.repeat.outputs)
-    if packed.repeatable:
-        same = {output.name: output.blake3 for output in packed.reference.outputs}
-        equal = sum(same.get(o.name) == o.blake3 for o in packed.repeat.outputs)
-        rest = "" if equal == count else ", the others within tolerance"
-        return f"{equal} of {text.plural(count, 'output')} bit-identical{rest}"
-    return "NOT REPEATABLE on this machine: two runs differ beyond the tolerance"
+    if not packed.repeatable:
+        return "NOT REPEATABLE on this machine: two runs differ beyond the tolerance"
+    same = {output.name: output.blake3 for output in packed.reference.outputs}
+    outputs = packed.repeat.outputs
+    equal = sum(same.get(output.name) == output.blake3 for output in outputs)
+    rest = "" if equal == len(outputs) else ", the others within tolerance"
+    return f"{equal} of {text.plural(len(outputs), 'output')} bit-identical{rest}"
+
+
+def _remark(remark: Remark) -> str:
+    where = f" {remark.where}" if remark.where else ""
+    return f"{remark.id}{where}: {remark.text}"

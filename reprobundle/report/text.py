@@ -175,8 +175,11 @@ def wrap(text: str, width: int) -> list[str]:
 
 def _pieces(word: str, width: int) -> list[str]:
     pieces = []
-    while cells(word) > width:
-        piece = take(word, width)
-        pieces.append(piece)
-        word = word[len(piece) :]
-    return [*pieces, word]
+    start = used = 0
+    for position, char in enumerate(word):
+        needed = _cell(char)
+        if used + needed > width:
+            pieces.append(word[start:position])
+            start, used = position, 0
+        used += needed
+    return [*pieces, word[start:]]

@@ -135,7 +135,7 @@ def assemble(
         platform=platform_name(),
         command=run.command,
         environment=dict(sorted(environment.items())),
-        randomness=facts.randomness(files, run.command.seed),
+        randomness=facts.randomness(files, run.command.seed, run.hide),
         processes=processes,
         phases=phases,
         memory=facts.memory(samples, "memory.json"),

@@ -75,8 +75,16 @@ def environment(files: tuple[EventFile, ...]) -> dict[str, Fact]:
     return dict(sorted(facts.items()))
 
 
-def randomness(files: tuple[EventFile, ...], seed: int | None) -> Randomness:
-    """Return who seeded what, and the fingerprints of the main process."""
+def randomness(
+    files: tuple[EventFile, ...], seed: int | None, hide: list[tuple[str, str]]
+) -> Randomness:
+    """Return who seeded what, and the fingerprints of the main process.
+
+    Args:
+        files: Events of all processes.
+        seed: Seed that was set before the user's code, or None.
+        hide: Pairs of text and replacement applied to the places.
+    """
     states: dict[str, dict[str, str]] = {"initial": {}, "final": {}, "draws": {}}
     for pid, event in events_of(files, Generators):
         if event.when == "final" and pid != files[0].start.pid:
@@ -84,7 +92,12 @@ def randomness(files: tuple[EventFile, ...], seed: int | None) -> Randomness:
         for name, fingerprint in event.fingerprints.items():
             states[event.when].setdefault(name, fingerprint)
     calls = tuple(
-        SeedCall(function=event.function, value=event.value, where=event.where, pid=pid)
+        SeedCall(
+            function=event.function,
+            value=event.value,
+            where=replace_all(event.where, hide),
+            pid=pid,
+        )
         for pid, event in events_of(files, Seed)
     )
     hash_seed = environment(files).get("env.PYTHONHASHSEED")
@@ -100,7 +113,7 @@ def randomness(files: tuple[EventFile, ...], seed: int | None) -> Randomness:
 
 def processes(files: tuple[EventFile, ...], launched: Launched) -> tuple[Process, ...]:
     """Return the processes that were entered, and the Pythons that were not."""
-    entered = [_entered(file) for file in files]
+    entered = [_entered(file, launched) for file in files]
     known = {process.pid for process in entered}
     missed = [
         Process(
@@ -118,8 +131,13 @@ def processes(files: tuple[EventFile, ...], launched: Launched) -> tuple[Process
     return (*entered, *missed)
 
 
-def _entered(file: EventFile) -> Process:
+def _entered(file: EventFile, launched: Launched) -> Process:
     ends = [event for event in file.events if isinstance(event, End)]
+    # Only of the command itself is the exit status known for certain; inside a Python
+    # nothing tells a bare ``raise SystemExit`` from a plain end.
+    known = ends[-1].exit_status if ends else None
+    if file.start.pid == launched.pid:
+        known = launched.exit_status
     return Process(
         pid=file.start.pid,
         parent_pid=file.start.parent_pid,
@@ -127,7 +145,7 @@ def _entered(file: EventFile) -> Process:
         argv=file.start.argv,
         entered=True,
         ended=bool(ends),
-        exit_status=ends[-1].exit_status if ends else None,
+        exit_status=known,
     )
 
 

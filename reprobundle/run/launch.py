@@ -66,6 +66,7 @@ class Launched:
 
     Attributes:
         session: Its session.
+        pid: Process id of the command itself.
         exit_status: As the shell would see it; negative for a signal number.
         started: RFC 3339, UTC, start of the command.
         start_ns: The same on the monotonic clock.
@@ -76,6 +77,7 @@ class Launched:
     """
 
     session: Session
+    pid: int
     exit_status: int
     started: str
     start_ns: int
@@ -179,6 +181,7 @@ def launch(
         pythons = watch.stop()
     return Launched(
         session=session,
+        pid=process.pid,
         exit_status=status,
         started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
         start_ns=start_ns,

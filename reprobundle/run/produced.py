@@ -241,18 +241,21 @@ def _read_checkpoints(
             }
         )
         return {}
-    return _match_answers(checkpoints, answers, produced)
+    return _match_answers(checkpoints, answers, target, produced)
 
 
 def _match_answers(
-    checkpoints: list[Found], answers: list[dict[str, object]], produced: Produced
+    checkpoints: list[Found],
+    answers: list[dict[str, object]],
+    folder: Path,
+    produced: Produced,
 ) -> dict[str, Path]:
     by_file = {str(answer.get("file")): answer for answer in answers}
     tensors = {}
-    for item in checkpoints:
+    for number, item in enumerate(checkpoints):
         answer = by_file.get(str(item.path), {"reason": "the reader gave no answer"})
         if answer.get("ok"):
-            tensors[item.name] = Path(str(answer["output"]))
+            tensors[item.name] = folder / f"{number}.safetensors"
         else:
             produced.problems[item.name] = (
                 f"its tensors were not read: {answer.get('reason')}"

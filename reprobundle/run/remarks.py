@@ -173,6 +173,21 @@ def _incomplete_processes(
                 text="this Python process did not report its end; what it would have "
                 "reported there is missing",
             )
+    unknown = [
+        process
+        for process in processes
+        if process.ended
+        and process.exit_status is None
+        and process.kind in {"main", "python"}
+    ]
+    for process in unknown:
+        yield Remark(
+            id="exit-status-unknown",
+            severity="gap",
+            where=" ".join(process.argv)[:200],
+            text="this Python process ended without an error that was seen, and "
+            "whoever started it knows its exit status, not the recorder",
+        )
     for file in files:
         if file.damaged_lines:
             yield Remark(

@@ -15,7 +15,14 @@ from reprobundle.verify.checks import finding
 from reprobundle.verify.devices import device_of
 from reprobundle.verify.sealed import Sealed
 
-_MAC_FACTS = ("python.version", "torch.version", "os.version", "machine.model")
+_MAC_FACTS = (
+    "python.version",
+    "torch.version",
+    "os.version",
+    "os.build",
+    "machine.model",
+    "cpu.model",
+)
 
 
 def check_acceptance(

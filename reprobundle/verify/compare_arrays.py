@@ -17,7 +17,7 @@ from reprobundle.format.record import Number, number
 from reprobundle.outputs.arrays import Array, NamedArray
 from reprobundle.outputs.norms import Magnitude, cosine, root_ratio
 from reprobundle.verify.deviation import Deviation, show
-from reprobundle.verify.summaries import structure_problem
+from reprobundle.verify.summaries import is_float, structure_problem
 
 BLOCK_ELEMENTS = 1 << 18
 
@@ -88,11 +88,6 @@ def compare_array(
     if is_float(reference.dtype):
         return _compare_floats(reference, replay, tolerance or EXACT)
     return _compare_exactly(reference, replay)
-
-
-def is_float(dtype: str) -> bool:
-    """Whether arrays of `dtype` are compared under a tolerance."""
-    return dtype.startswith(("float", "bfloat", "complex", "longdouble"))
 
 
 def root_mean_square(array: NamedArray) -> float:
@@ -260,6 +255,7 @@ def _compare_exactly(reference: NamedArray, replay: NamedArray) -> ArrayComparis
         worst_index=_index(difference.first, reference.shape),
         expected=difference.expected,
         got=difference.got,
-        zero=reference.size > 0 and not difference.nonzero,
+        # One whole number that is zero is a count like any other.
+        zero=reference.size > 1 and not difference.nonzero,
         problem=problem,
     )

@@ -30,54 +30,64 @@ class Numeric(NamedTuple):
 
 
 NUMERIC_FACTS: tuple[Numeric, ...] = (
+    # --- the same on every machine unless somebody changed it
     Numeric("torch.version", False, "kernels change between releases"),
-    Numeric("torch.git*", False, "kernels change between commits"),
+    Numeric("torch.git_version", False, "kernels change between commits"),
     Numeric("numpy.version", False, "kernels and generators change between releases"),
-    Numeric("*tf32*", False, "TF32 keeps 10 mantissa bits of a product"),
-    Numeric("*matmul_precision*", False, "it allows lower precision in products"),
-    Numeric("*reduced_precision*", False, "it allows half precision sums"),
-    Numeric("*deterministic*", False, "other kernels are chosen"),
-    Numeric("*cudnn*benchmark*", False, "the fastest kernel is chosen at run time"),
-    Numeric("*autocast*", False, "the dtype of operators changes"),
-    Numeric("*default_dtype*", False, "the dtype of new tensors changes"),
-    Numeric("*fast_math*", False, "transcendental functions lose bits"),
-    Numeric("*denormal*", False, "the smallest numbers become zero"),
-    Numeric("*fastpath*", False, "another attention algorithm is used"),
-    Numeric("*sdp*", False, "another attention algorithm is used"),
-    Numeric("*mkldnn*", False, "another convolution and matrix library is used"),
+    Numeric("torch.*fp32_precision", False, "TF32 keeps 10 mantissa bits of a product"),
+    Numeric("torch.*allow_tf32", False, "TF32 keeps 10 mantissa bits of a product"),
+    Numeric("torch.matmul_precision", False, "it allows shorter mantissas in products"),
+    Numeric("torch.*reduced_precision*", False, "it allows half precision sums"),
+    Numeric("torch.deterministic*", False, "other kernels are chosen"),
+    Numeric("torch.cudnn.deterministic", False, "other kernels are chosen"),
+    Numeric("torch.cudnn.enabled", False, "other kernels are chosen"),
+    Numeric("torch.cudnn.benchmark", False, "the fastest kernel is chosen as it runs"),
+    Numeric("torch.default_dtype", False, "the dtype of new tensors changes"),
+    Numeric("torch.sdp.*", False, "another attention algorithm is used"),
     Numeric("env.PYTHONHASHSEED", False, "the order of sets changes"),
     Numeric("env.*TF32*", False, "TF32 keeps 10 mantissa bits of a product"),
     Numeric("env.CUBLAS_WORKSPACE_CONFIG", False, "other kernels are chosen"),
+    Numeric("env.PYTORCH_MPS_FAST_MATH", False, "transcendental functions lose bits"),
     Numeric("env.PYTORCH_MPS_PREFER_METAL", False, "other kernels are chosen"),
     Numeric("env.PYTORCH_ENABLE_MPS_FALLBACK", False, "operators may use the CPU"),
-    Numeric("env.ATEN_CPU_CAPABILITY", True, "other CPU kernels are chosen"),
-    Numeric("*cpu_capability*", True, "vector width changes the order of sums"),
-    Numeric("*capability*", True, "other kernels are chosen"),
-    Numeric("env.*NUM_THREADS", True, "the number of threads changes sums"),
-    Numeric("*threads*", True, "the number of threads changes the order of sums"),
-    Numeric("*blas*", True, "another library multiplies matrices"),
-    Numeric("*mkl*", True, "another library multiplies matrices"),
-    Numeric("*cudnn*", True, "convolution kernels change between releases"),
-    Numeric("*cuda*version*", True, "kernels change between releases"),
-    Numeric("*driver*", True, "kernels are compiled by the driver"),
-    Numeric("*mpsgraph*", True, "MPSGraph's kernels change with macOS"),
-    Numeric("*metal*", True, "kernels are compiled by the system"),
-    Numeric("macos.*", True, "MPSGraph's kernels change with macOS"),
+    Numeric("env.ATEN_CPU_CAPABILITY", False, "other CPU kernels are chosen"),
+    # --- bound to the machine
+    Numeric("env.*NUM_THREADS", True, "the number of threads orders sums"),
+    Numeric("torch.num_threads", True, "the number of threads orders sums"),
+    Numeric("torch.cpu_capability", True, "the width of vectors orders sums"),
+    Numeric("numpy.cpu_features", True, "other kernels are chosen"),
+    Numeric("numpy.blas", True, "another library multiplies matrices"),
+    Numeric("torch.mkl", True, "another library multiplies matrices"),
+    Numeric("torch.mkldnn.enabled", True, "another library convolves"),
+    Numeric("torch.openmp", True, "work is split in another way"),
+    Numeric("torch.cuda.built", True, "kernels change between releases"),
+    Numeric("torch.hip.built", True, "kernels change between releases"),
+    Numeric("torch.cudnn.version", True, "kernels change between releases"),
+    Numeric("torch.cuda.devices", True, "kernels depend on the GPU family"),
+    Numeric("torch.cuda.capabilities", True, "kernels depend on the GPU family"),
+    Numeric("gpu.driver", True, "the driver compiles kernels"),
+    Numeric("torch.mps.name", True, "kernels depend on the GPU family"),
+    Numeric("torch.mps.core_count", True, "kernels depend on the GPU family"),
+    Numeric("mps.graph_version", True, "MPSGraph's kernels change with macOS"),
     Numeric("os.build", True, "MPSGraph's kernels change with macOS"),
-    Numeric("*gpu*name*", True, "kernels depend on the GPU family"),
-    Numeric("*device_name*", True, "kernels depend on the GPU family"),
-    Numeric("*gpu*cores*", True, "kernels depend on the GPU family"),
-    Numeric("*chip*", True, "kernels depend on the GPU family"),
-    Numeric("*machine*", True, "vector units differ"),
-    Numeric("*architecture*", True, "vector units differ"),
+    Numeric("machine.architecture", True, "the width of vectors orders sums"),
+    Numeric("machine.rosetta", True, "translated code has other vector units"),
     Numeric("randomness.draws.*", True, "the same seed draws other numbers"),
 )
+
+# What describes the moment and not the machine, and what only packing can know.
+MOMENTARY: tuple[str, ...] = ("state.*", "git.*")
+
+# A switch that the script changed is sent again, under its name with this before it.
+_AT_END = "end."
+_UNSET = "env.unset"
 
 
 def numeric_kind(name: str) -> Numeric | None:
     """Return why a difference in this fact may change numbers, or None."""
+    plain = name.removeprefix(_AT_END)
     return next(
-        (kind for kind in NUMERIC_FACTS if fnmatchcase(name, kind.pattern)), None
+        (kind for kind in NUMERIC_FACTS if fnmatchcase(plain, kind.pattern)), None
     )
 
 
@@ -98,13 +108,25 @@ def _facts(record: Record) -> dict[str, Fact]:
         f"randomness.draws.{generator}": Fact(value=fingerprint, source="short draws")
         for generator, fingerprint in record.randomness.draws.items()
     }
-    return {**record.environment, **draws}
+    lasting = {
+        name: fact
+        for name, fact in record.environment.items()
+        if not any(fnmatchcase(name, pattern) for pattern in MOMENTARY)
+    }
+    return {**lasting, **_unset(record), **draws}
+
+
+def _unset(record: Record) -> dict[str, Fact]:
+    """Return the variables that are known not to have been set."""
+    fact = record.environment.get(_UNSET)
+    names = fact.value if fact is not None and isinstance(fact.value, tuple) else ()
+    return {f"env.{name}": Fact(value="(unset)", source=_UNSET) for name in names}
 
 
 def _differences(
     left: dict[str, Fact], right: dict[str, Fact]
 ) -> Iterator[EnvironmentDifference]:
-    for name in left.keys() | right.keys():
+    for name in (left.keys() | right.keys()) - {_UNSET}:
         b, a = left.get(name), right.get(name)
         known = b is not None and a is not None and not (b.unknown or a.unknown)
         if not known:

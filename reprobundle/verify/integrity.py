@@ -82,7 +82,12 @@ def check_sealed_digests(
         deep: Whether to prove the chunk digests too.
         progress: Called with the number of plain bytes just checked.
     """
-    damages = check_digests(bundle, deep=deep, progress=progress)
+    damages = [
+        damage
+        for damage in check_digests(bundle, deep=deep, progress=progress)
+        # Replay records are V6's business, which says what a wrong digest means.
+        if not damage.path.startswith("replays/")
+    ]
     for damage in damages:
         yield finding(
             "member-digest",

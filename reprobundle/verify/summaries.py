@@ -73,13 +73,20 @@ def structure_problem(
     return ""
 
 
+def is_float(dtype: str) -> bool:
+    """Whether arrays of `dtype` are compared under a tolerance."""
+    return dtype.startswith(("float", "bfloat", "complex", "longdouble"))
+
+
 def _infinite(array: ArraySummary) -> int:
     return array.positive_infinity + array.negative_infinity
 
 
 def _is_zero(array: ArraySummary, elements: int) -> bool:
+    # One whole number that is zero is a count like any other.
+    least = 1 if is_float(array.dtype) else 2
     return (
-        elements > 0
+        elements >= least
         and not array.nan
         and not _infinite(array)
         and array.l2 is not None

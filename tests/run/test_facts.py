@@ -43,9 +43,10 @@ def process(*events, **fields):
     return EventFile(start=first, events=(first, *events), damaged_lines=0)
 
 
-def launched(*, exit_status=0, watched=True, pythons=()):
+def launched(*, pid=0, exit_status=0, watched=True, pythons=()):
     return Launched(
         session=Session(Path("/nowhere")),
+        pid=pid,
         exit_status=exit_status,
         started="2026-01-01T00:00:00Z",
         start_ns=0,
@@ -106,7 +107,7 @@ def test_a_killed_process_did_not_end():
 
 def test_seed_calls_name_function_value_and_place():
     seed = Seed(t_ns=1, function="torch.manual_seed", value="7", where="train.py:3")
-    found = facts.randomness((process(seed),), 5)
+    found = facts.randomness((process(seed),), 5, [])
     assert found.seed == 5
     assert [(c.function, c.value, c.where) for c in found.calls] == [
         ("torch.manual_seed", "7", "train.py:3")
@@ -117,8 +118,8 @@ def test_final_states_come_from_the_main_process_only():
     final = Generators(t_ns=1, when="final", fingerprints={"python": "aa"})
     other = Generators(t_ns=1, when="final", fingerprints={"python": "bb"})
     files = (process(), process(other, pid=2))
-    assert facts.randomness(files, None).final == {}
-    assert facts.randomness((process(final),), None).final == {"python": "aa"}
+    assert facts.randomness(files, None, []).final == {}
+    assert facts.randomness((process(final),), None, []).final == {"python": "aa"}
 
 
 def test_phases_are_those_of_the_process_that_did_most_steps():
@@ -238,3 +239,9 @@ def test_a_cut_line_is_skipped_and_counted(tmp_path):
 def test_a_process_whose_first_line_is_cut_does_not_count_as_entered(tmp_path):
     (tmp_path / "1-1.jsonl").write_bytes(b'{"event":"start"')
     assert read_events(tmp_path) == ()
+
+
+def test_the_exit_status_of_the_command_itself_comes_from_the_launcher():
+    files = (process(End(t_ns=2, exit_status=None, sources=()), pid=5),)
+    (found,) = facts.processes(files, launched(pid=5, exit_status=3))
+    assert found.exit_status == 3

@@ -1,8 +1,13 @@
 """A live environment becomes a lock without secrets, and two locks are told apart."""
 
+import atexit
+import functools
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
+import venv
 from pathlib import Path
 
 import msgspec
@@ -37,8 +42,17 @@ def site(tmp_path):
     return tmp_path / "site"
 
 
+@functools.cache
+def empty_python() -> Path:
+    """Return the interpreter of an environment that holds nothing."""
+    folder = Path(tempfile.mkdtemp(prefix="reprobundle-empty-"))
+    atexit.register(shutil.rmtree, folder)
+    venv.create(folder, symlinks=True)
+    return folder / "bin" / "python"
+
+
 def live(site: Path):
-    return probe(PYTHON, env={**os.environ, "PYTHONPATH": str(site)})
+    return probe(empty_python(), env={**os.environ, "PYTHONPATH": str(site)})
 
 
 def locked(site: Path, name: str, **places: Path) -> Distribution:
@@ -91,7 +105,7 @@ def test_the_first_of_two_versions_on_the_path_is_the_one_imported(tmp_path):
     add_distribution(tmp_path / "a", "thing", "1.0")
     add_distribution(tmp_path / "b", "thing", "2.0")
     path = os.pathsep.join([str(tmp_path / "b"), str(tmp_path / "a")])
-    found = to_lock(probe(PYTHON, env={**os.environ, "PYTHONPATH": path}))
+    found = to_lock(probe(empty_python(), env={**os.environ, "PYTHONPATH": path}))
     assert [one.version for one in found.distributions if one.name == "thing"] == [
         "2.0"
     ]
@@ -282,7 +296,7 @@ def test_an_editable_install_of_the_project_is_the_project(site, tmp_path):
     )
     found = locked(site, "thing", project=project)
     assert (found.origin, found.detail) == ("editable", "{project}")
-    (one,) = [one for one in live(site).editables if one.name == "thing"]
+    (one,) = live(site).editables
     assert one.location == project
     assert one.import_paths == (project / "src",)
 
@@ -301,7 +315,7 @@ def test_an_editable_finder_tells_where_it_imports_from(site, tmp_path):
             )
         },
     )
-    (one,) = [one for one in live(site).editables if one.name == "thing"]
+    (one,) = live(site).editables
     assert one.import_paths == (tmp_path / "my code" / "lib",)
 
 
@@ -384,8 +398,8 @@ def test_a_name_that_occurs_twice_does_not_decode():
         msgspec.json.decode(msgspec.json.encode(document), type=Lock)
 
 
-def test_a_real_environment_survives_the_round_trip(site):
-    found = to_lock(live(site))
+def test_a_real_environment_survives_the_round_trip():
+    found = to_lock(probe(PYTHON))
     assert msgspec.json.decode(msgspec.json.encode(found), type=Lock) == found
     assert found.find("pytest") is not None
 
