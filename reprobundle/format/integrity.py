@@ -155,13 +155,17 @@ def _check_split(
     report: Callable[[int], None],
 ) -> list[Damage]:
     load = partial(_load, content=content, deep=deep)
+    # Raw content is hashed by all cores at once, several times faster than it could be
+    # handed from one thread to another; compressed content is decoded by all cores.
+    loaders = workers if content.compressed or deep else 1
 
     def pieces() -> Iterator[_Piece]:
-        for span, piece in in_order(content.spans(), load, workers=workers):
+        for span, piece in in_order(content.spans(), load, workers=loaders):
             yield piece
             report(span.plain_bytes)
 
-    hasher = blake3() if workers == 1 else blake3(max_threads=blake3.AUTO)
+    spread = workers != 1 and not content.compressed
+    hasher = blake3(max_threads=blake3.AUTO) if spread else blake3()
     return _check_content(content, pieces(), hasher, deep=deep)
 
 

@@ -177,3 +177,17 @@ RULES: dict[str, str] = {
         "other member, in the manifest's order: digest, two spaces, path."
     ),
 }
+
+DOCUMENT_RULES: dict[str, str] = {
+    "R-7.1": "policy.json conforms to schema/policy.schema.json.",
+    "R-7.2": (
+        "Every record.json conforms to schema/record.schema.json, and every member it "
+        "names is there."
+    ),
+    "R-7.3": "lock/environment.json conforms to schema/lock.schema.json.",
+    "R-7.4": (
+        "A bundle that can be replayed holds policy.json, lock/environment.json and "
+        "runs/1/record.json."
+    ),
+}
+"""Rules for documents, which the packages above the format enforce."""

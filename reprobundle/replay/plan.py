@@ -14,6 +14,8 @@ from reprobundle.format.record import Record
 
 Document = TypeVar("Document")
 
+_RULES: dict[type, str] = {Policy: "R-7.1", Record: "R-7.2", Lock: "R-7.3"}
+
 RECORD_LIMIT_BYTES = 64 << 20
 SMOKE = "smoke"
 
@@ -125,7 +127,7 @@ def read_document(bundle: Bundle, path: str, kind: type[Document]) -> Document:
     """
     if path not in bundle.members:
         raise MissingMemberError(
-            "the bundle does not hold it", rule="R-7.0", where=path
+            "the bundle does not hold it", rule="R-7.4", where=path
         )
     data = bundle.read(path, limit_bytes=RECORD_LIMIT_BYTES)
-    return decode(data, kind, where=path, rule="R-7.1")
+    return decode(data, kind, where=path, rule=_RULES[kind])

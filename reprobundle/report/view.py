@@ -22,7 +22,8 @@ from reprobundle.format.record import Count, MemorySample, MemorySeries, Record
 
 POLICY_MEMBER = "policy.json"
 RECORD_NAME = "record.json"
-RULE = "R-7.1"
+RULES = {POLICY_MEMBER: "R-7.1", LOCK_MEMBER: "R-7.3"}
+RECORD_RULE = "R-7.2"
 
 Document = TypeVar("Document")
 
@@ -114,7 +115,8 @@ def view(bundle: Bundle) -> BundleView:
 
 
 def _sealed(bundle: Bundle, path: str, kind: type[Document]) -> Document:
-    return decode(bundle.read(path), kind, where=path, rule=RULE)
+    rule = RULES.get(path, RECORD_RULE)
+    return decode(bundle.read(path), kind, where=path, rule=rule)
 
 
 def _run_numbers(bundle: Bundle) -> list[int]:
@@ -161,7 +163,9 @@ def _peaks(samples: Iterable[MemorySample]) -> dict[str, int]:
 def _replay(bundle: Bundle, replay_id: str) -> ReplayView:
     name = f"replays/{replay_id}/{RECORD_NAME}"
     try:
-        record = decode(bundle.read_unsealed(name), Record, where=name, rule=RULE)
+        record = decode(
+            bundle.read_unsealed(name), Record, where=name, rule=RECORD_RULE
+        )
     except BundleError as error:
         return ReplayView(id=replay_id, problem=str(error))
     return ReplayView(id=replay_id, record=record)

@@ -76,7 +76,7 @@ NUMERIC_FACTS: tuple[Numeric, ...] = (
 )
 
 # What describes the moment and not the machine, and what only packing can know.
-MOMENTARY: tuple[str, ...] = ("state.*", "git.*")
+MOMENTARY: tuple[str, ...] = ("state.*", "git.*", "torch.initial_seed")
 
 # A switch that the script changed is sent again, under its name with this before it.
 _AT_END = "end."
