@@ -45,10 +45,15 @@ def explained(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise EnvironmentUnusableError(
-            f"{what}: {(error.strerror or str(error)).lower()}",
-            advice="check the path, its permissions and the free space",
-        ) from error
+        raise unusable(what, error) from error
+
+
+def unusable(what: str, error: OSError) -> EnvironmentUnusableError:
+    """Return our error for one of the system, prefixed by `what` failed."""
+    return EnvironmentUnusableError(
+        f"{what}: {(error.strerror or str(error)).lower()}",
+        advice="check the path, its permissions and the free space",
+    )
 
 
 def sync(descriptor: int) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 RULES: dict[str, str] = {
     # Container
     "R-4.1": (
-        "A bundle is a regular file that is a ZIP file from its first byte to its last, "
-        "with the end record where the file ends."
+        "A bundle is a regular file that is a ZIP file from its first byte to its "
+        "last, with the end record where the file ends."
     ),
     "R-4.2": (
         "Nothing follows the end record: no comment, stated or present, and no byte."
@@ -75,12 +75,12 @@ RULES: dict[str, str] = {
     ),
     "R-4.20": (
         "A compressed entry consists of zstd frames, each with a content checksum, "
-        "without a dictionary, with its content size stated, a window of at most 8 MiB, "
-        "at most 4,096 blocks and at most 4 MiB and 64 KiB of stored bytes."
+        "without a dictionary, with its content size stated, a window of at most "
+        "8 MiB, at most 4,096 blocks and at most 4 MiB and 64 KiB of stored bytes."
     ),
     "R-4.21": (
-        "Each frame holds one chunk: 4 MiB of plain content, the last one the rest; the "
-        "frames fill the entry exactly."
+        "Each frame holds one chunk: 4 MiB of plain content, the last one the rest; "
+        "the frames fill the entry exactly."
     ),
     "R-4.22": "Each frame decodes to the number of bytes that it states.",
     "R-4.23": (

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from blake3 import blake3
 
-from reprobundle.errors import LimitError, PackRefusedError
+from reprobundle.errors import EnvironmentUnusableError, LimitError, PackRefusedError
 from reprobundle.format import frames, limits
 from reprobundle.format.archive import ArchiveWriter, combine_crc32
-from reprobundle.format.atomic import explained
+from reprobundle.format.atomic import unusable
 from reprobundle.format.digests import digest_bytes
 from reprobundle.format.manifest import Member, Role
 from reprobundle.format.parallel import in_order
@@ -110,8 +110,10 @@ class _Content:
         self.descriptor = -1
         self.compressed = False
         if isinstance(self.content, Path):
-            with explained(f"cannot read {str(self.content)!r}"):
+            try:
                 self.state = self.content.stat()
+            except OSError as error:
+                raise self.unreadable(error) from error
             if not stat.S_ISREG(self.state.st_mode):
                 raise PackRefusedError(
                     f"{str(self.content)!r} is no regular file",
@@ -126,8 +128,10 @@ class _Content:
     def open(self) -> None:
         """Open the file and decide how a large one is stored."""
         if isinstance(self.content, Path):
-            with explained(f"cannot read {str(self.content)!r}"):
+            try:
                 self.descriptor = os.open(self.content, os.O_RDONLY | os.O_CLOEXEC)
+            except OSError as error:
+                raise self.unreadable(error) from error
             self.check_unchanged()
 
     def choose_storage(self) -> None:
@@ -146,13 +150,15 @@ class _Content:
         """Return `count` bytes from `offset` on, fewer only at the end."""
         if isinstance(self.content, bytes):
             return self.content[offset : offset + count]
-        with explained(f"cannot read {str(self.content)!r}"):
+        try:
             data = os.pread(self.descriptor, count, offset)
             while 0 < len(data) < count:
                 more = os.pread(self.descriptor, count - len(data), offset + len(data))
                 if not more:
                     break
                 data += more
+        except OSError as error:
+            raise self.unreadable(error) from error
         return data
 
     def check_unchanged(self) -> None:
@@ -168,6 +174,10 @@ class _Content:
             before.st_dev,
         ):
             raise self.changed()
+
+    def unreadable(self, error: OSError) -> EnvironmentUnusableError:
+        """Return the error for a file that the system does not give out."""
+        return unusable(f"cannot read {str(self.content)!r}", error)
 
     def changed(self) -> PackRefusedError:
         """Return the error that says so."""

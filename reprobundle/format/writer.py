@@ -108,7 +108,7 @@ def _plan(sources: Sequence[Source]) -> list[Planned]:
     taken = set()
     for source in sources:
         name = twin_key(source.path)
-        while name:
+        while name and name not in taken:
             taken.add(name)
             name = name.rpartition("/")[0]
     plans = []

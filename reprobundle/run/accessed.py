@@ -39,6 +39,8 @@ HOME_TOOL_FOLDERS = (
     ".local",
     ".pyenv",
     ".conda",
+    ".ipython",
+    ".jupyter",
     ".matplotlib",
     ".triton",
 )

@@ -306,8 +306,12 @@ def mask(message: str) -> str:
 
 
 def replace_all(text: str, pairs: list[tuple[str, str]]) -> str:
-    """Return `text` with each first element of `pairs` replaced by its second."""
+    """Return `text` with each path of `pairs` replaced by its stand-in.
+
+    Only whole path components count: a folder ``/tmp/a`` is not part of ``/tmp/ab``.
+    """
     for old, new in pairs:
-        if old:
-            text = text.replace(old, new)
+        if old and old in text:
+            pattern = re.escape(old) + r"(?![\w.+-])"
+            text = re.sub(pattern, new.replace("\\", r"\\"), text)
     return text

@@ -375,8 +375,7 @@ class _Comparison:
         ignored: tuple[str, ...] = (),
     ) -> OutputComparison:
         if len(parts) > MOST_PARTS:
-            telling = [part for part in parts if not part.equal]
-            parts = sorted(telling, key=lambda part: not part.problem)[:MOST_PARTS]
+            parts = _most_telling(parts)
         return OutputComparison(
             name=self.reference.name,
             kind=self.reference.kind,
@@ -391,6 +390,15 @@ class _Comparison:
 _REST_OF_CHECKPOINT = (
     "the tensors are identical; what else the checkpoint holds was not compared"
 )
+
+
+def _most_telling(parts: Sequence[ArrayComparison]) -> Sequence[ArrayComparison]:
+    """Return the parts worth keeping of very many: what differs or looks odd."""
+    if all(part.zero for part in parts):
+        return parts[:MOST_PARTS]
+    telling = [part for part in parts if not part.equal or part.nan or part.infinite]
+    telling.sort(key=lambda part: (not part.problem, not part.nan, part.equal))
+    return telling[:MOST_PARTS]
 
 
 def _first_problem(parts: Sequence[ArrayComparison]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from reprobundle.format.findings import Finding
+from reprobundle.format.lock import LOCK_MEMBER
 from reprobundle.format.manifest import Member
 from reprobundle.format.record import Fact, Record
 from reprobundle.verify.checks import finding
@@ -12,6 +13,8 @@ from reprobundle.verify.ending import is_finished
 from reprobundle.verify.sealed import Sealed
 
 Members = Mapping[str, Member]
+
+_PROJECT_LOCKS = "lock/project/"
 
 
 def check_completeness(
@@ -25,7 +28,7 @@ def check_completeness(
         replays: Records of the attached replays whose integrity holds.
     """
     reference = sealed.reference
-    yield _lockfile(members)
+    yield _lockfile(members, sealed)
     yield _script(members, reference)
     yield _input_sample(members, reference)
     yield _seeds(reference)
@@ -35,16 +38,19 @@ def check_completeness(
     yield _linux_reference(reference, replays)
 
 
-def _lockfile(members: Members) -> Finding:
-    locks = [
+def _lockfile(members: Members, sealed: Sealed) -> Finding:
+    if sealed.lock is not None and sealed.lock.distributions:
+        count = len(sealed.lock.distributions)
+        return finding(
+            "has-lockfile", "pass", f"{count:,} distributions", where=LOCK_MEMBER
+        )
+    own = [
         path
         for path, member in members.items()
-        if member.role == "lock"
-        and member.size_bytes
-        and not path.endswith((".diff", ".patch"))
+        if path.startswith(_PROJECT_LOCKS) and member.size_bytes
     ]
-    if locks:
-        return finding("has-lockfile", "pass", where=min(locks))
+    if own:
+        return finding("has-lockfile", "pass", where=min(own))
     return finding(
         "has-lockfile", "fail", "no lockfile and no list of installed packages is here"
     )

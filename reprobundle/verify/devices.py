@@ -26,9 +26,24 @@ def device_of(record: Record) -> str:
     if not seen:
         return "cpu"
     name = "+".join(sorted(seen))
-    if record.devices.standin and not name.endswith(_STANDIN):
-        return f"{name}{_STANDIN}"
-    return name
+    if name.endswith(_STANDIN):
+        return name
+    stands_in = record.devices.standin or contradiction(record)
+    return f"{name}{_STANDIN}" if stands_in else name
+
+
+def contradiction(record: Record) -> str:
+    """Return why the device that was seen cannot have been there, or nothing."""
+    seen, facts = record.devices.observed, record.environment
+    if "mps" in seen and record.platform != "darwin":
+        return f"MPS exists on macOS only, this run was made on {record.platform}"
+    built = facts.get("torch.mps.built")
+    if "mps" in seen and built is not None and built.value is False:
+        return "this build of torch has no MPS"
+    kinds = [facts.get(f"torch.{kind}.built") for kind in ("cuda", "hip")]
+    if "cuda" in seen and all(kind is not None and kind.unknown for kind in kinds):
+        return "this build of torch has neither CUDA nor ROCm"
+    return ""
 
 
 def device_pair(reference: Record, replay: Record) -> DevicePair:
@@ -74,10 +89,11 @@ def _asked(record: Record) -> Finding:
 def _standin(record: Record) -> Finding:
     if not record.devices.standin and _STANDIN not in device_of(record):
         return finding("standin-device", "pass")
+    reason = contradiction(record) or "a stand-in took the accelerator's place"
     return finding(
         "standin-device",
         "warn",
-        "a stand-in took the accelerator's place: this is no result of that device",
+        f"{reason}: this is no result of that device",
         got=device_of(record),
         advice="replay on a machine that has the device",
     )

@@ -11,6 +11,7 @@ from reprobundle.verify.checks import finding
 
 _GOOD = ("bit-identical", "within-tolerance")
 _LARGE_ERROR = 0.1
+_ADVICE_ON_TEXT = "if the text is no result, let a rule of the policy leave it out"
 
 
 def check_outputs(
@@ -48,6 +49,7 @@ def _result(item: OutputComparison, policy: Policy) -> Iterator[Finding]:
         yield finding("output-differs", "pass", item.result, where=item.name)
     elif item.result == "outside-tolerance":
         worst = next((part for part in item.parts if part.problem), None)
+        is_text = item.kind in ("text", "log")
         yield finding(
             "output-differs",
             "fail",
@@ -55,6 +57,7 @@ def _result(item: OutputComparison, policy: Policy) -> Iterator[Finding]:
             where=item.name,
             expected=worst.expected if worst else "",
             got=worst.got if worst else "",
+            advice=_ADVICE_ON_TEXT if is_text else "",
         )
     elif item.excluded:
         yield finding("output-excluded", "not-applicable", item.reason, where=item.name)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from reprobundle.errors import BundleError, MissingMemberError
 from reprobundle.format.canonical import decode
 from reprobundle.format.findings import Finding
+from reprobundle.format.lock import LOCK_MEMBER, Lock
 from reprobundle.format.policy import Policy
 from reprobundle.format.reader import Bundle
 from reprobundle.format.record import Record
@@ -16,6 +17,9 @@ from reprobundle.verify.checks import finding
 
 _RUN = re.compile(r"runs/([1-9][0-9]{0,5})/record\.json")
 REFERENCE_RUN = 1
+POLICY = "policy.json"
+
+Document = TypeVar("Document")
 
 
 class Sealed(NamedTuple):
@@ -23,10 +27,12 @@ class Sealed(NamedTuple):
 
     Attributes:
         policy: The frozen policy.
+        lock: The lock of the live environment, if the bundle holds one.
         runs: Number → sealed record; 1 is the reference.
     """
 
     policy: Policy
+    lock: Lock | None
     runs: Mapping[int, Record]
 
     @property
@@ -44,15 +50,19 @@ class Sealed(NamedTuple):
 
     @property
     def claims(self) -> tuple[str, ...]:
-        """Claims that have a sealed run of their own, the main one first."""
+        """Claims that need a run of their own, the main one first."""
         names = [record.claim for _, record in sorted(self.runs.items())]
-        return tuple(dict.fromkeys(names))
+        stated = [claim.name for claim in self.policy.claims if claim.command]
+        return tuple(dict.fromkeys([*names, *stated]))
 
 
 def read_sealed(bundle: Bundle) -> tuple[Sealed | None, list[Finding]]:
     """Return the decoded documents, or None and the findings that say why not."""
     findings: list[Finding] = []
-    policy = _policy(bundle, findings)
+    policy = _document(bundle, POLICY, Policy, findings)
+    lock = None
+    if LOCK_MEMBER in bundle.members:
+        lock = _document(bundle, LOCK_MEMBER, Lock, findings)
     runs = _runs(bundle, findings)
     if policy is None or findings:
         return None, findings
@@ -61,17 +71,18 @@ def read_sealed(bundle: Bundle) -> tuple[Sealed | None, list[Finding]]:
         return None, findings
     count = len(runs)
     return (
-        Sealed(policy=policy, runs=runs),
-        [finding("sealed-document", "pass", f"policy and {count} run records")],
+        Sealed(policy=policy, lock=lock, runs=runs),
+        [finding("sealed-document", "pass", f"policy, lock and {count} run records")],
     )
 
 
-def _policy(bundle: Bundle, findings: list[Finding]) -> Policy | None:
+def _document(
+    bundle: Bundle, path: str, kind: type[Document], findings: list[Finding]
+) -> Document | None:
     try:
-        data = bundle.read("policy.json")
-        return decode(data, Policy, where="policy.json", rule="R-7.1")
+        return decode(bundle.read(path), kind, where=path, rule="R-7.1")
     except BundleError as error:
-        findings.append(_unsound("policy.json", error))
+        findings.append(_unsound(path, error))
         return None
 
 

@@ -245,3 +245,11 @@ def test_the_exit_status_of_the_command_itself_comes_from_the_launcher():
     files = (process(End(t_ns=2, exit_status=None, sources=()), pid=5),)
     (found,) = facts.processes(files, launched(pid=5, exit_status=3))
     assert found.exit_status == 3
+
+
+def test_only_whole_path_components_are_replaced():
+    pairs = [("/tmp/nb", "{project}"), ("/tmp", "{tmp}")]
+    text = "/tmp/nb/a.py /tmp/nbenv/bin /tmp/tmpx.json '/tmp/nb'"
+    assert facts.replace_all(text, pairs) == (
+        "{project}/a.py {tmp}/nbenv/bin {tmp}/tmpx.json '{project}'"
+    )
