@@ -28,7 +28,8 @@ step() {
 }
 
 rm -f "$bundle"
-step 0 reprobundle pack --project . -o "$bundle" --seed 7 -- python train.py --device cpu
+step 0 reprobundle pack --project . -o "$bundle" --seed 7 --policy policy.json \
+  -- python train.py --device cpu
 # A bundle that nobody has replayed is intact but not reproduced: 11, not 0.
 step 11 reprobundle verify "$bundle"
 echo "(status 11: intact, not yet replayed)"

@@ -37,8 +37,10 @@ def load_sample(path: Path) -> tuple[torch.Tensor, torch.Tensor]:
 @torch.inference_mode()
 def classify(weights: Path, images: torch.Tensor, device: str) -> torch.Tensor:
     """Return the logits of `images` on the CPU, shape (n, 10)."""
-    model = DigitNet().to(device)
-    model.load_state_dict(load_file(weights, device=device))
+    # On the meta device no initial weights are drawn, only to be thrown away.
+    with torch.device("meta"):
+        model = DigitNet()
+    model.load_state_dict(load_file(weights, device=device), assign=True)
     model.eval()
     return model(images.to(device)).cpu()
 

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from reprobundle.errors import LimitError
 from reprobundle.format import limits
 
 LOCAL = struct.Struct("<IHHHHHIIIHH")
@@ -209,7 +210,7 @@ def closing_bytes(entries: Iterable[Entry], offset: int) -> bytes:
 class ArchiveWriter:
     """Write entries one after another into an open file, then the directory.
 
-    It holds at most 1 MiB of pending bytes. Raises OSError as the system does.
+    It holds less than 2 MiB of pending bytes. Raises OSError as the system does.
     """
 
     def __init__(
@@ -259,11 +260,16 @@ class ArchiveWriter:
         if begun.size_bytes >= FULL32 > size_bytes:
             padding += LOCAL_ZIP64_BYTES
         entry = Entry(begun.name, crc32, size_bytes, begun.offset, padding)
-        write_all(self._descriptor, [local_header(entry)], begun.offset)
+        write_all(self._descriptor, local_header(entry), begun.offset)
         self.entries.append(entry)
 
     def write(self, data: bytes) -> None:
         """Append bytes as they are."""
+        if len(data) >= _PENDING_BYTES:
+            self.flush()
+            write_all(self._descriptor, data, self._offset)
+            self._offset += len(data)
+            return
         self._pending.append(data)
         self._pending_bytes += len(data)
         if self._pending_bytes >= _PENDING_BYTES:
@@ -271,29 +277,33 @@ class ArchiveWriter:
 
     def flush(self) -> None:
         """Hand the pending bytes to the system."""
-        write_all(self._descriptor, self._pending, self._offset)
+        if self._pending:
+            write_all(self._descriptor, b"".join(self._pending), self._offset)
         self._offset += self._pending_bytes
         self._pending = []
         self._pending_bytes = 0
 
     def close_directory(self) -> int:
-        """Write the directory, cut off what lies behind it, return the file's size."""
-        self.write(closing_bytes(self.entries, self.offset))
+        """Write the directory, cut off what lies behind it, return the file's size.
+
+        Raises:
+            LimitError: No reader would take a directory of this size.
+        """
+        closing = closing_bytes(self.entries, self.offset)
+        if len(closing) > limits.DIRECTORY_BYTES:
+            message = f"a directory of {len(closing):,} bytes is more than is read"
+            raise LimitError(message, rule="R-4.4", advice="pack fewer files")
+        self.write(closing)
         self.flush()
         os.ftruncate(self._descriptor, self._offset)
         return self._offset
 
 
-def write_all(descriptor: int, pieces: Sequence[bytes], offset: int) -> None:
-    """Write all of `pieces`, one behind the other, from `offset` on."""
-    for start in range(0, len(pieces), 512):  # below every system's limit of a call
-        batch = pieces[start : start + 512]
-        size_bytes = sum(map(len, batch))
-        written = os.pwritev(descriptor, batch, offset)
-        while written < size_bytes:
-            rest = memoryview(b"".join(batch))
-            written += os.pwrite(descriptor, rest[written:], offset + written)
-        offset += size_bytes
+def write_all(descriptor: int, data: bytes, offset: int) -> None:
+    """Write all of `data` from `offset` on."""
+    written = os.pwrite(descriptor, data, offset)
+    while written < len(data):
+        written += os.pwrite(descriptor, memoryview(data)[written:], offset + written)
 
 
 def combine_crc32(first: int, second: int, second_bytes: int) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +21,7 @@ def replacing(target: Path) -> Iterator[int]:
     Raises:
         EnvironmentUnusableError: The folder or the disk does not allow it.
     """
-    temporary = target.parent / f".reprobundle-{secrets.token_hex(8)}.part"
+    temporary = target.parent / f".reprobundle-{os.urandom(8).hex()}.part"
     with explained(f"cannot write {str(target)!r}"):
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         descriptor = os.open(temporary, flags, 0o666)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
@@ -63,7 +61,7 @@ def extract(
         )
     with explained(f"cannot extract into {str(into)!r}"):
         _check_room(into.parent, sum(content.size_bytes for content in contents))
-        temporary = into.parent / f".reprobundle-{secrets.token_hex(8)}.part"
+        temporary = into.parent / f".reprobundle-{os.urandom(8).hex()}.part"
         temporary.mkdir(mode=0o700)
         try:
             _write_files(bundle, contents, temporary, progress or (lambda _: None))
@@ -72,11 +70,15 @@ def extract(
             temporary.chmod(0o755 & ~umask)
             temporary.rename(into)
         except BaseException:
+            import shutil
+
             shutil.rmtree(temporary, ignore_errors=True)
             raise
 
 
 def _check_room(folder: Path, size_bytes: int) -> None:
+    import shutil
+
     free_bytes = shutil.disk_usage(folder).free
     if size_bytes > free_bytes:
         raise EnvironmentUnusableError(

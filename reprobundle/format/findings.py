@@ -200,7 +200,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         verdict: One of the words of `Verdict`.
         exit_status: The status that belongs to it.
         reasons: Why, most important first; empty only for a plain REPRODUCED.
-        device: Device type it ran on.
+        device: Device type it ran on; empty if it stopped before it used one.
         outputs: Comparison of each output.
         environment: Differences to the reference.
         findings: All findings about this replay.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 from blake3 import blake3
 
 from reprobundle.errors import BundleError
@@ -31,8 +31,7 @@ SPLIT_BYTES = 32 << 20
 """From this size on a member's chunks are spread over the threads, not members."""
 
 
-@dataclass(frozen=True)
-class Damage:
+class Damage(msgspec.Struct, frozen=True):
     """A stretch of a member whose content is not what was sealed.
 
     Attributes:
@@ -226,7 +225,8 @@ def _locate(content: Content, got: str) -> list[Damage]:
         except BundleError as error:
             # Where a frame does not start, no later one can be found either.
             damage = _chunk_damage(content, number, error.message)
-            damages.append(replace(damage, byte_end=content.size_bytes))
+            to_end = msgspec.structs.replace(damage, byte_end=content.size_bytes)
+            damages.append(to_end)
             break
         found = _digest_of(content, span)
         if found != content.chunks[number]:

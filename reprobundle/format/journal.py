@@ -101,7 +101,7 @@ def _write_journal(
     with replacing(journal) as kept:
         for piece in _read_pieces(descriptor, offset, size_bytes):
             hasher.update(piece)
-            write_all(kept, [piece], place)
+            write_all(kept, piece, place)
             place += len(piece)
         fixed = (
             _MAGIC,
@@ -112,7 +112,7 @@ def _write_journal(
             bytes.fromhex(anchor.digest),
         )
         hasher.update(_HEADER.pack(*fixed, bytes(32)))
-        write_all(kept, [_HEADER.pack(*fixed, hasher.digest())], 0)
+        write_all(kept, _HEADER.pack(*fixed, hasher.digest()), 0)
 
 
 def explain_interrupted(path: Path, error: BundleError) -> None:
@@ -141,7 +141,7 @@ def _restore(path: Path, descriptor: int) -> bool:
         kept = stream.fileno()
         place = _check_journal(journal, kept, descriptor)
         for piece in _read_pieces(kept, _HEADER.size, os.fstat(kept).st_size):
-            write_all(descriptor, [piece], place)
+            write_all(descriptor, piece, place)
             place += len(piece)
     os.ftruncate(descriptor, place)
     sync(descriptor)

@@ -61,6 +61,12 @@ _FILES = frozenset({README_PATH, "policy.json", CHECKSUMS_PATH})
 _RECORD = re.compile(r"runs/[1-9][0-9]*/record\.json")
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,5})\.(0|[1-9][0-9]{0,5})")
 
+ALWAYS_RAW = frozenset({"readme", "lock", "policy", "record", "checksums"})
+"""Roles whose content every reader sees, also one without zstd."""
+
+READABLE_PROJECT_BYTES = 1 << 20
+"""The program's own files are stored as they are up to this size, for the same end."""
+
 Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$", max_length=64)]
 Size = Annotated[int, msgspec.Meta(ge=0, le=limits.FILE_BYTES)]
 

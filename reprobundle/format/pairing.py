@@ -10,8 +10,7 @@ from reprobundle.errors import BundleError, MissingMemberError, StructureError
 from reprobundle.format import limits
 from reprobundle.format.archive import Entry
 from reprobundle.format.content import Content
-from reprobundle.format.manifest import MANIFEST_PATH, Member
-from reprobundle.format.store import raw_limit
+from reprobundle.format.manifest import ALWAYS_RAW, MANIFEST_PATH, Member
 
 RECORD_NAME = "record.json"
 
@@ -137,8 +136,7 @@ def check_aligned(entry: Entry) -> None:
 
 
 def _check_compressed(member: Member, entry: Entry) -> None:
-    limit = raw_limit(member.role)
-    if limit is None or member.size_bytes <= limits.RAW_BYTES:
+    if member.role in ALWAYS_RAW or member.size_bytes <= limits.RAW_BYTES:
         raise _wrong(entry.name, "must be readable without zstd", "R-4.23")
     count = -(-member.size_bytes // limits.CHUNK_BYTES)
     most = member.size_bytes + count * (limits.FRAME_BYTES - limits.CHUNK_BYTES)

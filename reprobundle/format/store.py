@@ -28,9 +28,6 @@ BATCH_COUNT = 32
 BATCH_BYTES = 1 << 20
 """Small files go to a thread in batches: one job each would cost more than it does."""
 
-READABLE_PROJECT_BYTES = 1 << 20
-_ALWAYS_RAW = frozenset({"readme", "lock", "policy", "record", "checksums"})
-
 
 @dataclass(frozen=True)
 class Source:
@@ -61,13 +58,6 @@ class Planned(NamedTuple):
     source: Source
     name: str
     raw_up_to: int | None
-
-
-def raw_limit(role: Role) -> int | None:
-    """Return up to which size content of `role` is stored for readers without zstd."""
-    if role in _ALWAYS_RAW:
-        return None
-    return READABLE_PROJECT_BYTES if role == "project" else limits.RAW_BYTES
 
 
 def store(

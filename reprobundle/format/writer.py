@@ -14,11 +14,14 @@ from reprobundle.format.canonical import encode
 from reprobundle.format.digests import digest_bytes
 from reprobundle.format.journal import journal_path
 from reprobundle.format.manifest import (
+    ALWAYS_RAW,
     CHECKSUMS_PATH,
     MANIFEST_PATH,
+    READABLE_PROJECT_BYTES,
     README_PATH,
     Manifest,
     Member,
+    Role,
     check_members,
     check_placed,
     checksum_lines,
@@ -26,7 +29,7 @@ from reprobundle.format.manifest import (
 )
 from reprobundle.format.names import check_names, is_name_length_safe, twin_key
 from reprobundle.format.readme import README
-from reprobundle.format.store import Planned, Source, raw_limit, store
+from reprobundle.format.store import Planned, Source, store
 
 __all__ = ["SealedBundle", "Source", "write_bundle"]
 
@@ -116,9 +119,16 @@ def _plan(sources: Sequence[Source]) -> list[Planned]:
         stored_as = f"{source.path}.zst"
         free = twin_key(stored_as) not in taken and is_name_length_safe(stored_as)
         plans.append(
-            Planned(source, source.path, raw_limit(source.role) if free else None)
+            Planned(source, source.path, _raw_limit(source.role) if free else None)
         )
     return plans
+
+
+def _raw_limit(role: Role) -> int | None:
+    """Return up to which size content is stored as it is; None for any size."""
+    if role in ALWAYS_RAW:
+        return None
+    return READABLE_PROJECT_BYTES if role == "project" else limits.RAW_BYTES
 
 
 def _seal(archive: ArchiveWriter, members: list[Member]) -> bytes:

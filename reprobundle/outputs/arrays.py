@@ -30,7 +30,7 @@ BLOCK_ELEMENTS = 4 * 1024 * 1024
 LARGEST_NPY_HEADER = 1 << 20
 LARGEST_SAFETENSORS_HEADER = 100_000_000
 MOST_ARRAYS = 100_000
-LARGEST_TOTAL_BYTES = 1 << 40
+LARGEST_TOTAL_BYTES = 64 << 30
 _COPY_BYTES = 1 << 20
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -351,7 +351,7 @@ def _check_entries(entries: list[zipfile.ZipInfo]) -> None:
         raise UnreadableOutputError(f"the npz file holds {other!r}, which is no array")
     total = sum(entry.file_size for entry in entries)
     if total > LARGEST_TOTAL_BYTES:
-        message = f"the npz file claims {total} bytes of content, the limit is 1 TiB"
+        message = f"the npz file claims {total} bytes of content, the limit is 64 GiB"
         raise UnreadableOutputError(message)
 
 

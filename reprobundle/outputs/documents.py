@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 from reprobundle.errors import UnreadableOutputError
 from reprobundle.outputs.cells import Cell, json_cell
 
-LARGEST_DOCUMENT_BYTES = 256 * 1024 * 1024
+LARGEST_DOCUMENT_BYTES = 64 << 20
 DEEPEST_LEVEL = 200
 
 
@@ -47,11 +47,11 @@ def read_leaves(stream: BinaryIO, file_format: str) -> Iterator[Leaf]:
 
     Raises:
         UnreadableOutputError: No JSON, not UTF-8, one key twice in an object, more
-            than 200 levels or 256 MiB.
+            than 200 levels or 64 MiB.
     """
     data = stream.read(LARGEST_DOCUMENT_BYTES + 1)
     if len(data) > LARGEST_DOCUMENT_BYTES:
-        raise UnreadableOutputError("the document is larger than 256 MiB")
+        raise UnreadableOutputError("the document is larger than 64 MiB")
     try:
         parsed = _parse(data.decode("utf-8-sig"), file_format)
     except UnreadableOutputError:

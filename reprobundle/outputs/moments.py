@@ -16,6 +16,7 @@ from reprobundle.outputs.norms import (
     plain,
     square,
 )
+from reprobundle.outputs.text import printable
 
 BLOCK_ELEMENTS = 1 << 18
 
@@ -85,7 +86,7 @@ class _Moments:
         ordered = known and self.ordered
         mean = math.ldexp(self.total.value / max(1, self.finite), self.total.exponent)
         return ArraySummary(
-            name=array.name,
+            name=printable(array.name),
             dtype=array.dtype,
             shape=array.shape,
             nan=self.nan,

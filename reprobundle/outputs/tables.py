@@ -13,6 +13,7 @@ from reprobundle.errors import UnreadableOutputError
 from reprobundle.outputs.cells import read_cell
 
 MOST_COLUMNS = 10_000
+LONGEST_LINE = 16 << 20
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
@@ -54,13 +55,20 @@ def open_table(stream: BinaryIO, file_format: str) -> Iterator[Table]:
 
 
 def _rows(text: io.TextIOWrapper, delimiter: str) -> Iterator[list[str]]:
-    reader = csv.reader(text, delimiter=delimiter, strict=True)
+    reader = csv.reader(_lines(text), delimiter=delimiter, strict=True)
     try:
         # A blank line is no row: writers differ in whether they end with one.
         yield from (row for row in reader if row)
     except (csv.Error, UnicodeDecodeError) as error:
         message = f"not a readable table near line {reader.line_num}: {error}"
         raise UnreadableOutputError(message) from error
+
+
+def _lines(text: io.TextIOWrapper) -> Iterator[str]:
+    while line := text.readline(LONGEST_LINE):
+        if len(line) == LONGEST_LINE:
+            raise UnreadableOutputError("a line of the table is longer than 16 MiB")
+        yield line
 
 
 def _table(rows: Iterator[list[str]]) -> Table:

@@ -28,6 +28,18 @@ def read_lines(stream: BinaryIO) -> Iterator[str]:
         yield line.decode("utf-8", "surrogateescape")
 
 
+def printable(text: str, longest: int = 200) -> str:
+    """Return `text` in one line without control characters, cut where it is long.
+
+    Names and values come from files of strangers: they must not steer a terminal, and
+    a lone surrogate must not make a report impossible to encode.
+    """
+    safe = text.encode("utf-8", "backslashreplace").decode()
+    if not safe.isprintable():
+        safe = "".join(c if c.isprintable() else repr(c)[1:-1] for c in safe)
+    return safe if len(safe) <= longest else f"{safe[:longest]}…"
+
+
 def split_numbers(line: str) -> tuple[str, tuple[str, ...]]:
     """Return `line` with every number replaced by NUL, and those numbers in order."""
     return _NUMBER.sub("\0", line), tuple(_NUMBER.findall(line))

@@ -59,38 +59,36 @@ class Training:
     def _watch_forward(self, torch: Any) -> None:
         """Count the outermost module call of the measured thread as ``forward``.
 
-        These two functions run for every module of a model; each names in one line
-        why it does nothing. The first line keeps them out of compiled graphs, where
-        a clock would break the graph.
+        Global module hooks would do the same through a public door, but they send
+        every call of every module through torch's slow path: 5 % of a step of 2 ms
+        with ten modules, where this wrapper is not measurable. They also show in the
+        traceback of every error inside a model.
         """
         is_compiling = torch.compiler.is_compiling
-        begin, end = self._clock.begin, self._clock.end
-        depth = 0
-        thread = 0
+        begin, end, look = self._clock.begin, self._clock.end, self._look_at_call
+        inside = 0
 
-        def before(module: Any, arguments: Any) -> None:
-            nonlocal depth, thread
-            if is_compiling():
-                return
-            if depth:
-                if get_ident() == thread:
-                    depth += 1
-                return
-            if begin("forward"):
-                depth, thread = 1, get_ident()
-                self._look_at_call(module, arguments)
+        def make(original: Function) -> Function:
+            def call(module: Any, /, *arguments: Any, **named: Any) -> Any:
+                nonlocal inside
+                # The compiler must see nothing else of this function: reading a
+                # clock would break its graph.
+                if is_compiling() or inside == get_ident() or not begin("forward"):
+                    return original(module, *arguments, **named)
+                inside = get_ident()
+                try:
+                    look(module, arguments)
+                    return original(module, *arguments, **named)
+                finally:
+                    inside = 0
+                    end()
 
-        def after(module: Any, arguments: Any, result: Any) -> None:
-            nonlocal depth
-            if is_compiling() or not depth or get_ident() != thread:
-                return
-            depth -= 1
-            if not depth:
-                end()
+            return call
 
-        modules: Any = sys.modules["torch.nn.modules.module"]
-        modules.register_module_forward_pre_hook(before)
-        modules.register_module_forward_hook(after, always_call=True)
+        kind = torch.nn.Module
+        original = replace(kind, "__call__", make)
+        # The compiler knows the function by this name.
+        kind.__call__.__name__ = getattr(original, "__name__", "__call__")
 
     def _look_at_call(self, module: Any, arguments: Any) -> None:
         self._calls += 1

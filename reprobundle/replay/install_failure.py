@@ -56,10 +56,11 @@ MISSING = (
 PYTHON_TOO_OLD = re.compile(
     r"requires a different Python|requires Python|Requires-Python|depends on Python"
 )
-BUILD_FAILED = re.compile(
-    r"Failed building wheel for ([\w.-]+)|Failed to build `?([\w.-]+)|"
-    r"error: subprocess-exited-with-error|Could not build wheels"
+BUILD_FAILED_OF = re.compile(
+    r"(?:Failed building wheel for|Failed to build|Could not build wheels for)"
+    r" `?([A-Za-z0-9][\w.-]*)"
 )
+BUILD_FAILED = re.compile(r"subprocess-exited-with-error|metadata-generation-failed")
 OTHER_VERSIONS = re.compile(r"\(from versions: ([^)]*)\)")
 
 
@@ -183,8 +184,10 @@ def _served(output: str) -> str:
 
 
 def _other(output: str, log: Path) -> InstallFailedError:
-    built = BUILD_FAILED.search(output)
-    package = next(filter(None, built.groups()), "a package") if built else ""
+    named = BUILD_FAILED_OF.search(output)
+    package = named.group(1) if named else ""
+    if not package and BUILD_FAILED.search(output):
+        package = "a package"
     if package:
         return InstallFailedError(
             f"{package} has no wheel for this machine and does not build from source",

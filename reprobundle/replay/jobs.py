@@ -269,8 +269,7 @@ def _start(job: Job, document: JobDocument, env: Mapping[str, str] | None) -> st
         process.communicate()
         return f"no sign of it within {START_TIMEOUT_SECONDS} s"
     if process.returncode != 0:
-        said = (problem or talk).decode(errors="replace").strip().splitlines()
-        return said[-1] if said else "the process between ended without a word"
+        return talk.decode(errors="replace").strip().rpartition("\n")[2]
     described = read_document(job.folder / detach.DOCUMENT_NAME, JobDocument)
     if not problem and described is None:
         return "it ended before it was described"

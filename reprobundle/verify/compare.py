@@ -13,6 +13,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
 
+import msgspec
+
 from reprobundle.errors import UnreadableOutputError
 from reprobundle.format.findings import (
     ArrayComparison,
@@ -21,6 +23,7 @@ from reprobundle.format.findings import (
 )
 from reprobundle.format.policy import Policy, Tolerance
 from reprobundle.format.record import Output, Record
+from reprobundle.outputs.text import printable
 from reprobundle.verify.content import Content, on_disk
 from reprobundle.verify.devices import device_pair
 from reprobundle.verify.rules import (
@@ -69,7 +72,6 @@ def compare_outputs(
     replay_content: Content,
     *,
     policy: Policy,
-    progress: Callable[[int], None] | None = None,
 ) -> tuple[OutputComparison, ...]:
     """Return one comparison for every output of either run, in the reference's order.
 
@@ -79,7 +81,6 @@ def compare_outputs(
         reference_content: Where its content lies.
         replay_content: Where the other run's content lies.
         policy: The frozen policy.
-        progress: Called with the number of reference bytes just compared.
     """
     belongs = _claimed(policy, reference.claim)
     pair = device_pair(reference, replay)
@@ -97,8 +98,6 @@ def compare_outputs(
                     output, other, reference_content, replay_content, policy, pair
                 )
             )
-        if progress is not None:
-            progress(output.size_bytes)
     results.extend(
         _lone(output, "unexpected", "the reference has no such output")
         for output in replayed.values()
@@ -376,13 +375,14 @@ class _Comparison:
     ) -> OutputComparison:
         if len(parts) > MOST_PARTS:
             parts = _most_telling(parts)
+        parts = [_printable(part) for part in parts]
         return OutputComparison(
             name=self.reference.name,
             kind=self.reference.kind,
             format=self.reference.format,
             result=result,
-            reason=reason,
-            ignored=ignored,
+            reason=printable(reason, longest=1000),
+            ignored=tuple(printable(name) for name in ignored),
             parts=tuple(parts),
         )
 
@@ -390,6 +390,14 @@ class _Comparison:
 _REST_OF_CHECKPOINT = (
     "the tensors are identical; what else the checkpoint holds was not compared"
 )
+
+
+def _printable(part: ArrayComparison) -> ArrayComparison:
+    texts = {
+        name: printable(getattr(part, name))
+        for name in ("name", "expected", "got", "problem")
+    }
+    return msgspec.structs.replace(part, **texts)
 
 
 def _most_telling(parts: Sequence[ArrayComparison]) -> Sequence[ArrayComparison]:

@@ -20,6 +20,7 @@ from reprobundle.outputs.cells import Cell, read_cell
 from reprobundle.outputs.documents import Leaf, read_leaves
 from reprobundle.outputs.norms import Magnitude
 from reprobundle.outputs.tables import Table, open_table
+from reprobundle.outputs.text import printable
 from reprobundle.verify.compare_arrays import describe
 from reprobundle.verify.deviation import Deviation
 
@@ -150,8 +151,7 @@ def _same(b: Cell, a: Cell) -> bool:
 
 def _shown(cell: Cell) -> str:
     """Return the cell as short text that tells a number from the same text."""
-    text = f'"{cell.text}"' if cell.kind == "text" else cell.text
-    return text if len(text) <= 120 else f"{text[:119]}…"
+    return printable(f'"{cell.text}"' if cell.kind == "text" else cell.text)
 
 
 def _lonely(name: str, count: int, problem: str) -> ArrayComparison:

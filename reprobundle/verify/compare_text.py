@@ -15,10 +15,9 @@ from reprobundle.format.findings import ArrayComparison
 from reprobundle.format.policy import Tolerance
 from reprobundle.outputs.blocks import read_block
 from reprobundle.outputs.cells import read_cell
-from reprobundle.outputs.text import read_lines, split_numbers
+from reprobundle.outputs.text import printable, read_lines, split_numbers
 
 _BLOCK_BYTES = 1 << 20
-_LONGEST_SHOWN = 200
 
 
 def compare_text(
@@ -70,9 +69,7 @@ def _shown(line: str | None) -> str:
     """Return a line as printable text of one row; a line that is not there as that."""
     if line is None:
         return "(no such line)"
-    text = line.rstrip("\r\n").encode("utf-8", "backslashreplace").decode()
-    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+    return printable(line.rstrip("\r\n"))
 
 
 def _numbers_agree(b: str | None, a: str | None, tolerance: Tolerance) -> bool:

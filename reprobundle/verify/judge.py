@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from reprobundle.format.findings import (
     EnvironmentDifference,
@@ -13,12 +13,14 @@ from reprobundle.format.findings import (
 )
 from reprobundle.format.reader import Bundle
 from reprobundle.format.record import Record
+from reprobundle.verify.checks import OF_ONE_REPLAY, unmade
 from reprobundle.verify.content import Content
 from reprobundle.verify.content import sealed as sealed_content
 from reprobundle.verify.devices import check_devices, device_of, device_pair
 from reprobundle.verify.ending import check_ending, is_finished
 from reprobundle.verify.environment import check_environment, compare_environments
 from reprobundle.verify.observation import check_observation
+from reprobundle.verify.outcomes import check_outputs
 from reprobundle.verify.protocol import check_protocol, sealed_counterpart
 from reprobundle.verify.sealed import Sealed
 from reprobundle.verify.timing import check_timing
@@ -33,7 +35,6 @@ def judge(
     content: Content,
     *,
     allow: Sequence[str] = (),
-    progress: Callable[[int], None] | None = None,
 ) -> Judgement:
     """Return the judgement on one replay.
 
@@ -44,14 +45,14 @@ def judge(
         replay: Its record.
         content: Where its content lies.
         allow: Names of warnings that the caller accepts.
-        progress: Called with the number of reference bytes just compared.
 
     Raises:
         BadCallError: `allow` names no warning.
     """
     reference, same_run = sealed_counterpart(replay, sealed.runs)
     if reference is None:
-        return _judgement(replay_id, replay, [same_run], allow=allow)
+        skipped = unmade([same_run], same_run.reason, OF_ONE_REPLAY)
+        return _judgement(replay_id, replay, [same_run, *skipped], allow=allow)
     findings = [
         same_run,
         *check_protocol(reference, replay),
@@ -60,11 +61,13 @@ def judge(
     comparisons: tuple[OutputComparison, ...] = ()
     differences: tuple[EnvironmentDifference, ...] = ()
     if is_finished(replay):
-        comparisons = _compare(
-            bundle, sealed, reference, replay, content, findings, progress
-        )
+        comparisons = _compare(bundle, sealed, reference, replay, content)
+        findings += check_outputs(reference, comparisons, sealed.policy)
         differences = compare_environments(reference, replay)
         findings += _about_run(sealed, reference, replay, comparisons, differences)
+    else:
+        reason = "the replay did not come to its end"
+        findings += unmade(findings, reason, OF_ONE_REPLAY)
     return _judgement(
         replay_id,
         replay,
@@ -82,23 +85,16 @@ def _compare(
     reference: Record,
     replay: Record,
     content: Content,
-    findings: list[Finding],
-    progress: Callable[[int], None] | None,
 ) -> tuple[OutputComparison, ...]:
-    """Compare the outputs and add what that means to `findings`."""
     from reprobundle.verify.compare import compare_outputs
-    from reprobundle.verify.outcomes import check_outputs
 
-    comparisons = compare_outputs(
+    return compare_outputs(
         reference,
         replay,
         sealed_content(bundle, replay.runs, reference),
         content,
         policy=sealed.policy,
-        progress=progress,
     )
-    findings += check_outputs(reference, comparisons, sealed.policy)
-    return comparisons
 
 
 def _about_run(
@@ -109,7 +105,8 @@ def _about_run(
     differences: tuple[EnvironmentDifference, ...],
 ) -> list[Finding]:
     """Return the findings about how a finished replay ran."""
-    identical = bool(comparisons) and all(
+    something = bool(comparisons) or reference.outcome.expected_failure
+    identical = something and all(
         item.excluded or item.result == "bit-identical" for item in comparisons
     )
     return [
@@ -124,6 +121,13 @@ def _about_run(
         ),
         *check_timing(replay),
     ]
+
+
+def _device(replay: Record) -> str:
+    """Return the device the replay ran on; empty if it stopped before it used one."""
+    if replay.outcome.stop and not replay.devices.observed:
+        return ""
+    return device_of(replay)
 
 
 def _same_error(reference: Record, replay: Record) -> bool:
@@ -150,7 +154,7 @@ def _judgement(
         verdict=decision.verdict.value,
         exit_status=decision.exit_status,
         reasons=decision.reasons,
-        device=device_of(replay),
+        device=_device(replay),
         outputs=comparisons,
         environment=differences,
         findings=marked,

@@ -42,7 +42,8 @@ def _lone(array: ArraySummary, problem: str) -> ArrayComparison:
 def _part(
     reference: ArraySummary, replay: ArraySummary, *, same: bool
 ) -> ArrayComparison:
-    elements = math.prod(reference.shape)
+    # A record may state anything, an extent below zero too.
+    elements = max(0, math.prod(reference.shape))
     problem = structure_problem(
         (reference.dtype, reference.shape), (replay.dtype, replay.shape)
     )

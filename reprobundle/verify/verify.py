@@ -21,7 +21,7 @@ from reprobundle.format.reader import (
 )
 from reprobundle.format.record import Record
 from reprobundle.verify.acceptance import check_acceptance
-from reprobundle.verify.checks import finding
+from reprobundle.verify.checks import finding, unmade
 from reprobundle.verify.completeness import check_completeness
 from reprobundle.verify.content import attached
 from reprobundle.verify.devices import platform_label
@@ -131,6 +131,7 @@ def verify_bundle(
             return _report(path, state, decision, bundle)
     except BundleError as error:
         state.findings.append(refusal(error, file))
+        state.findings += unmade(state.findings, "the file could not be opened")
         return _report(path, state, decide(state.findings, Verdict.UNREADABLE), None)
 
 
@@ -211,10 +212,12 @@ class _Verification:
         """Make all other checks that still make sense, and decide."""
         findings = self.state.findings
         if self._is_broken() or self.sealed is None:
+            findings += unmade(findings, "the bundle is not what was sealed")
             return decide(findings, Verdict.TAMPERED)
         chosen = self._chosen(wanted)
         self._about_bundle(self.sealed)
         if integrity_only:
+            findings += self._not_asked_for()
             return self._integrity_verdict()
         findings += check_repeat(self.bundle, self.sealed)
         by_replay = {one.id: self._judge(self.sealed, one) for one in chosen}
@@ -252,6 +255,12 @@ class _Verification:
         self.state.findings += check_acceptance(members, sealed, records, completeness)
         self.state.findings += check_reference(sealed)
 
+    def _not_asked_for(self) -> Iterator[Finding]:
+        reason = "only integrity and completeness were asked for"
+        yield finding("reference-not-repeatable", "not-checked", reason)
+        for one in self.replays:
+            yield finding("same-run", "not-checked", reason, where=f"replays/{one.id}")
+
     def _integrity_verdict(self) -> Decision:
         """Return INTACT unless something is broken or missing.
 
@@ -270,7 +279,6 @@ class _Verification:
             one.record,
             attached(self.bundle, one.source, one.id, one.record),
             allow=self.allow,
-            progress=self.progress,
         )
         self.state.judgements.append(judgement)
         return judgement

@@ -1,5 +1,6 @@
 import io
 import json
+from typing import BinaryIO, cast
 
 import ml_dtypes
 import numpy as np
@@ -225,5 +226,5 @@ class OneByteAtATime(io.RawIOBase):
 
 def test_short_reads_lose_nothing():
     stream = OneByteAtATime(files.npy(np.arange(20.0)))
-    (array,) = read_arrays(stream, "npy")
+    (array,) = read_arrays(cast("BinaryIO", stream), "npy")
     assert whole(array).tolist() == list(range(20))

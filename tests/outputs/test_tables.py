@@ -39,6 +39,12 @@ def test_a_broken_table_is_refused(data):
         read(data)
 
 
+def test_an_endless_line_is_refused(monkeypatch):
+    monkeypatch.setattr("reprobundle.outputs.tables.LONGEST_LINE", 8)
+    with pytest.raises(UnreadableOutputError, match="longer than"):
+        read(b"a,b\n" + b"1" * 9 + b",2\n")
+
+
 def test_the_callers_stream_stays_open():
     stream = io.BytesIO(b"a\n1\n")
     with open_table(stream, "csv") as table:

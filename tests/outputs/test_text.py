@@ -4,7 +4,7 @@ import pytest
 
 from reprobundle.errors import UnreadableOutputError
 from reprobundle.outputs import text
-from reprobundle.outputs.text import read_lines, split_numbers
+from reprobundle.outputs.text import printable, read_lines, split_numbers
 
 
 def test_line_endings_count():
@@ -20,6 +20,19 @@ def test_an_endless_line_is_refused(monkeypatch):
     monkeypatch.setattr(text, "LONGEST_LINE_BYTES", 10)
     with pytest.raises(UnreadableOutputError):
         list(read_lines(io.BytesIO(b"x" * 11)))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("größer", "größer"),
+        ("\x1b[31mred\n", "\\x1b[31mred\\n"),
+        ("lone \ud800", "lone \\ud800"),
+        ("x" * 300, "x" * 200 + "…"),
+    ],
+)
+def test_what_strangers_wrote_is_shown_in_one_printable_line(text, shown):
+    assert printable(text) == shown
 
 
 @pytest.mark.parametrize(

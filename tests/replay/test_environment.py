@@ -25,7 +25,6 @@ from reprobundle.errors import (
     UnfitPythonError,
 )
 from reprobundle.format.lock import Distribution, Interpreter, Lock
-from reprobundle.replay import environment as environments
 from reprobundle.replay import interpreters
 from reprobundle.replay.environment import (
     build_fresh,
@@ -41,6 +40,7 @@ from reprobundle.replay.package_sources import (
     pip_environment,
     uv_environment,
 )
+from reprobundle.replay.stamp import STAMP_NAME
 from reprobundle.run.drift import Drift
 from reprobundle.run.lock import probe, to_lock
 from tests.replay.wheels import make_wheel, sha256
@@ -236,7 +236,7 @@ def test_a_build_that_failed_is_no_environment_and_a_second_try_succeeds(
     wanted = lock(ALPHA, BETA, package("gamma", "3.0"))
     with pytest.raises(MissingPackageError):
         build(wanted)
-    assert not (tmp_path / "environment" / environments.STAMP_NAME).exists()
+    assert not (tmp_path / "environment" / STAMP_NAME).exists()
     make_wheel(wheels, "gamma", "3.0")
     built = build(wanted)
     assert not built.reused
@@ -245,7 +245,7 @@ def test_a_build_that_failed_is_no_environment_and_a_second_try_succeeds(
 
 def test_a_target_without_a_stamp_is_built_anew(build):
     built = build(lock(ALPHA, BETA))
-    (built.folder / environments.STAMP_NAME).unlink()
+    (built.folder / STAMP_NAME).unlink()
     left_over = built.folder / "venv" / "left over"
     left_over.touch()
     assert not build(lock(ALPHA, BETA)).reused
@@ -301,7 +301,7 @@ def test_a_labelled_build_is_never_replaced_silently(build, tmp_path, installer)
     assert (error.local_label, error.stop) == ("cu130", "platform")
     assert str(error).startswith("beta==2.0+cu130 is not in the folder of wheels")
     assert "the label 'cu130' names a build that is not published there" in str(error)
-    assert not (tmp_path / "environment" / environments.STAMP_NAME).exists()
+    assert not (tmp_path / "environment" / STAMP_NAME).exists()
 
 
 def test_the_plain_release_is_taken_by_permission_and_listed(build, wheels):
@@ -324,12 +324,13 @@ def test_an_environment_in_use_is_not_removed_from_under_a_run(build):
     """A second process that finds it changed has to wait until the first one ends."""
     wanted = lock(ALPHA, BETA)
     built = build(wanted)
-    (built.folder / environments.STAMP_NAME).unlink()
+    (built.folder / STAMP_NAME).unlink()
     other = os.open(built.folder / ".lock", os.O_RDWR)
     try:
         fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
         with pytest.raises(BlockingIOError):
             fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(other, fcntl.LOCK_SH)  # The failed try has given it up.
         steps: list[str] = []
 
         def say(step: str) -> None:
@@ -483,8 +484,16 @@ def test_each_cause_has_its_class(text, kind):
     assert "\n" not in str(error)
 
 
-def test_a_package_without_a_wheel_is_named_when_its_build_fails():
-    error = failure("ERROR: Failed building wheel for odd-pack\n", TORCH)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ERROR: Failed building wheel for odd-pack\n",
+        "error: subprocess-exited-with-error\nFailed to build odd-pack\n",
+        "error: Failed to build `odd-pack==1.21.0`\n",
+    ],
+)
+def test_a_package_without_a_wheel_is_named_when_its_build_fails(text):
+    error = failure(text, TORCH)
     assert str(error).startswith("odd-pack has no wheel for this machine")
 
 

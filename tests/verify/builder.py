@@ -5,19 +5,21 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import numpy as np
 
-from reprobundle.format.attach import attach_replay
+from reprobundle.format.attach import attach_replay, write_replay_file
 from reprobundle.format.canonical import encode
 from reprobundle.format.digests import digest_bytes
+from reprobundle.format.lock import Distribution, Interpreter, Lock
 from reprobundle.format.policy import Policy
-from reprobundle.format.reader import open_bundle
 from reprobundle.format.record import (
     Command,
     ContentMember,
     Devices,
+    ErrorReport,
     Fact,
     FileRead,
     Memory,
@@ -55,9 +57,24 @@ ENVIRONMENT = {
     "python.version": Fact(value="3.11.7", source="platform"),
     "torch.version": Fact(value="2.13.0+cpu", source="torch.__version__"),
     "torch.cpu_capability": Fact(value="AVX512", source="torch"),
-    "torch.threads": Fact(value=2, source="torch"),
-    "host.name": Fact(value="lab", source="socket"),
+    "torch.num_threads": Fact(value=2, source="torch"),
+    "machine.model": Fact(value="lab", source="dmi"),
 }
+
+LOCK = encode(
+    Lock(
+        python=Interpreter(
+            version="3.11.7",
+            implementation="CPython",
+            architecture="x86_64",
+            system="linux",
+            platform="linux_x86_64",
+        ),
+        distributions=(
+            Distribution(name="torch", version="2.13.0", record_unknown="not read"),
+        ),
+    )
+)
 
 SERIES = encode(
     MemorySeries(
@@ -76,7 +93,7 @@ class Run:
     outputs: dict[str, bytes] = field(default_factory=lambda: dict(OUTPUTS))
     changes: dict[str, object] = field(default_factory=dict)
     tensors: dict[str, bytes] = field(default_factory=dict)
-    stored: str = "here"
+    stored: Literal["here", "none"] = "here"
 
     def build(self, folder: Path, **fixed: object) -> tuple[Record, dict[str, bytes]]:
         content = {"stdout.txt": b"done\n", "stderr.txt": b"", "memory.json": SERIES}
@@ -188,6 +205,7 @@ class Bench:
     reference: Run = field(default_factory=Run)
     repeat: Run | None = field(default_factory=Run)
     claims: dict[str, Run] = field(default_factory=dict)
+    lock: bytes = LOCK
     left_out: tuple[str, ...] = ()
     extra: tuple[Source, ...] = ()
     sealed: SealedBundle | None = None
@@ -205,7 +223,7 @@ class Bench:
         sources = [
             Source("project/train.py", "project", SCRIPT),
             Source("inputs/data.csv", "input", DATA),
-            Source("lock/environment.json", "lock", b"{}\n"),
+            Source("lock/environment.json", "lock", self.lock),
             Source("policy.json", "policy", encode(self.policy)),
             *self.extra,
         ]
@@ -230,6 +248,13 @@ class Bench:
         """Attach a replay of sealed run 1 and return its id."""
         record, sources = self.replay_tree(run, **changes)
         return attach_replay(self.path, encode(record), sources)
+
+    def replay_alone(self, run: Run | None = None, /, **changes: object) -> Path:
+        """Write a replay of sealed run 1 to a file of its own."""
+        record, sources = self.replay_tree(run, **changes)
+        alone = self.folder / "mine.rpr.zip"
+        write_replay_file(alone, [(encode(record), sources)])
+        return alone
 
     def replay_tree(self, run: Run | None = None, /, **changes: object):
         run = run or Run()
@@ -263,5 +288,29 @@ def found(report, name, outcome=None):
     ]
 
 
-def opened(path):
-    return open_bundle(path)
+VALUES = np.linspace(-1.0, 1.0, 24, dtype="f4").reshape(4, 6)
+NEAR = npy(VALUES * np.float32(1 + 5e-7))
+FAR = npy(VALUES * np.float32(1.01))
+
+ERROR = ErrorReport(
+    type="RuntimeError",
+    message="out of memory: 12 MB",
+    masked="out of memory: # MB",
+    where="train.py:16",
+    traceback="…",
+    steps=6,
+)
+FAILED = Outcome(exit_status=1, expected_failure=True, error=ERROR)
+
+DRIFTED = {**ENVIRONMENT, "torch.version": Fact(value="2.12.0+cpu", source="torch")}
+
+
+def outputs(**changes):
+    """Return the sound outputs with some replaced, or left out where None."""
+    names = {"logits": "out/logits.npy", "metrics": "out/metrics.json"}
+    merged = {**OUTPUTS, **{names.get(key, key): data for key, data in changes.items()}}
+    return {name: data for name, data in merged.items() if data is not None}
+
+
+def reasons(report):
+    return " | ".join(report.reasons)

@@ -34,9 +34,17 @@ def test_a_dtype_the_policy_does_not_mention_has_no_tolerance():
 
 @pytest.mark.parametrize(
     "key",
-    ["seconds", "train_seconds", "elapsed_ms", "wallTime", "Peak memory MB", "data.path",
-     "samples_per_second", "timestamp"],
-)  # fmt: skip
+    [
+        "seconds",
+        "train_seconds",
+        "elapsed_ms",
+        "wallTime",
+        "Peak memory MB",
+        "data.path",
+        "samples_per_second",
+        "timestamp",
+    ],
+)
 def test_times_hosts_and_paths_are_left_out(key):
     assert ignores(default_policy(), "m.json")((key,))
 

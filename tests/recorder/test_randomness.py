@@ -1,0 +1,103 @@
+"""Seeds and generator fingerprints without torch."""
+
+import random
+
+import pytest
+
+from reprobundle.recorder import generators
+from reprobundle.run.events import FactEvent, Generators, Seed
+
+DRAW = """
+import random, sys
+print(random.random())
+import numpy as np
+print(np.random.rand(), np.random.default_rng(5).random())
+"""
+
+
+@pytest.fixture(scope="module")
+def seeded(launch):
+    script = (
+        "import random\n"
+        "import numpy as np\n"
+        "random.seed(1)\n"
+        "np.random.seed(2)\n"
+        "np.random.default_rng(3)\n"
+        "np.random.default_rng()\n"
+        "def deep():\n"
+        "    random.seed('text')\n"
+        "deep()\n"
+        "print(random.random(), np.random.rand())\n"
+    )
+    files = {"run.py": script}
+    return launch(["python", "run.py"], files), launch(
+        ["python", "run.py"], files, recorded=False
+    )
+
+
+def test_seed_calls_are_reported_with_their_place(seeded):
+    run, _ = seeded
+    script = run.project / "run.py"
+    assert [(e.function, e.value, e.where) for e in run.of(Seed)] == [
+        ("random.seed", "1", f"{script}:3"),
+        ("numpy.random.seed", "2", f"{script}:4"),
+        ("numpy.random.default_rng", "3", f"{script}:5"),
+        ("numpy.random.default_rng", "None", f"{script}:6"),
+        ("random.seed", "'text'", f"{script}:8"),
+    ]
+    assert run.troubles() == []
+
+
+def test_draws_are_the_same_with_and_without_us(seeded):
+    run, plain = seeded
+    assert run.stdout == plain.stdout
+
+
+def test_states_are_reported_at_start_and_end(seeded):
+    run, _ = seeded
+    states: dict[str, dict[str, str]] = {}
+    for event in run.of(Generators):
+        states.setdefault(event.when, {}).update(event.fingerprints)
+    assert set(states["initial"]) == set(states["final"]) == {"python", "numpy"}
+    source = random.Random("text")
+    source.random()
+    assert states["final"]["python"] == generators.python_state(source)
+    assert states["draws"]["python.Random"] == generators.python_draws(random)
+    assert set(states["draws"]) == {
+        "python.Random",
+        "numpy.default_rng",
+        "numpy.RandomState",
+    }
+
+
+def test_the_given_seed_is_set_before_the_script_and_is_no_call_of_it(launch):
+    script = {"run.py": DRAW}
+    first, second = (launch(["python", "run.py"], script, seed=7) for _ in range(2))
+    other = launch(["python", "run.py"], script, seed=8)
+    assert first.stdout == second.stdout != other.stdout
+    assert first.stdout.splitlines()[0] == str(random.Random(7).random())
+    assert [event.function for event in first.of(Seed)] == ["numpy.random.default_rng"]
+    initial = [e.fingerprints for e in first.of(Generators) if e.when == "initial"]
+    assert {"python": generators.python_state(random.Random(7))} in initial
+
+
+def test_an_unseeded_run_stays_unseeded(launch):
+    script = {"run.py": "import random; print(random.random())"}
+    first, second = (launch(["python", "run.py"], script) for _ in range(2))
+    assert first.stdout != second.stdout
+
+
+def test_what_is_not_imported_is_not_seeded_or_loaded(launch):
+    code = "import sys; print('random' in sys.modules, 'numpy' in sys.modules)"
+    run = launch(["python", "-c", code], seed=7)
+    assert run.stdout == "False False\n"
+    assert run.of(Generators) == []
+
+
+def test_what_cannot_be_observed_is_named(launch):
+    run = launch(["python", "-c", "import sys; sys.modules['h5py'] = sys"])
+    unobserved = run.fact("recorder.unobserved")
+    assert "files: h5py" in unobserved
+    assert "seeds: torch.Generator.manual_seed" in unobserved
+    assert "files: cv2" not in unobserved
+    assert any(fact.name == "python.start_method" for fact in run.of(FactEvent))

@@ -1,0 +1,464 @@
+"""The table of checks, the code and the cases belong together, without a gap.
+
+`CASES` makes every finding that can take something from a verdict. A new kind of
+finding without a case fails here.
+"""
+
+import ast
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+import reprobundle.verify
+from reprobundle.errors import (
+    BundleError,
+    DocumentError,
+    LimitError,
+    MissingMemberError,
+    UnsafeNameError,
+    UnsupportedVersionError,
+)
+from reprobundle.format.attach import attach_replay
+from reprobundle.format.canonical import encode
+from reprobundle.format.findings import Verdict
+from reprobundle.format.policy import Claim, Intent, OutputRule, Policy
+from reprobundle.format.reader import Damage
+from reprobundle.format.record import (
+    Command,
+    Devices,
+    ErrorReport,
+    Fact,
+    FileRead,
+    Memory,
+    Outcome,
+    Phase,
+    Process,
+    Randomness,
+    Remark,
+)
+from reprobundle.format.writer import Source
+from reprobundle.verify import integrity
+from reprobundle.verify.checks import (
+    BY_NUMBER,
+    CHECKS,
+    ITEMS,
+    OF_ONE_REPLAY,
+    area_of,
+    finding,
+)
+from reprobundle.verify.defaults import default_policy
+from reprobundle.verify.verdict import PRECEDENCE, consequence
+from tests.verify.builder import ENVIRONMENT, OUTPUTS, Run, found, npy
+
+VALUES = np.linspace(-1.0, 1.0, 24, dtype="f4").reshape(4, 6)
+FAR = {**OUTPUTS, "out/logits.npy": npy(VALUES * 2)}
+NEAR = {**OUTPUTS, "out/logits.npy": npy(VALUES * np.float32(1 + 5e-7))}
+ERROR = ErrorReport(
+    type="ValueError", message="m", masked="m", where="a.py:1", traceback="", steps=0
+)
+FAILED = Outcome(exit_status=1, expected_failure=True, error=ERROR)
+NO_MEMORY = Memory(
+    peak_rss_bytes=Fact(unknown="none"), peak_device_bytes=Fact(unknown="none")
+)
+
+
+def replayed(outputs=None, /, **changes):
+    """A sound bundle with a replay that is changed in one place."""
+
+    def case(bench):
+        bench.pack().replay(Run(dict(outputs or OUTPUTS)), **changes)
+        return bench.verify()
+
+    return case
+
+
+def sealed(**changes):
+    """A bundle whose reference record is changed in one place."""
+
+    def case(bench):
+        bench.reference = Run(changes=changes)
+        return bench.pack().verify()
+
+    return case
+
+
+def without(*paths):
+    def case(bench):
+        bench.left_out = paths
+        return bench.pack().verify()
+
+    return case
+
+
+def policy(outputs=None, /, **changes):
+    def case(bench):
+        bench.policy = msgspec.structs.replace(default_policy(), **changes)
+        return replayed(outputs)(bench)
+
+    return case
+
+
+def same_outputs(outputs, replay=None):
+    def case(bench):
+        bench.reference, bench.repeat = Run(dict(outputs)), None
+        bench.pack().replay(Run(dict(replay or outputs)))
+        return bench.verify()
+
+    return case
+
+
+def failing(outcome):
+    def case(bench):
+        bench.reference = bench.repeat = Run({}, {"outcome": FAILED})
+        bench.pack().replay(Run({}), outcome=outcome)
+        return bench.verify()
+
+    return case
+
+
+def remark(name, severity):
+    return replayed(remarks=(Remark(id=name, severity=severity, text="it did"),))
+
+
+def refused(error):
+    """Stand in for a container that only hand-made bytes could bring about."""
+
+    def case(bench):
+        class Report:
+            findings = (integrity.refusal(error),)
+            judgements = ()
+
+        return Report
+
+    return case
+
+
+def damaged_chunk(bench):
+    bench.reference, bench.repeat = Run({"big.npy": npy([1.0] * 600_000)}), None
+    bench.pack()
+    with pytest.MonkeyPatch.context() as patch:
+        damage = Damage("runs/1/outputs/big.npy", 0, 1, "0" * 64, "1" * 64)
+        patch.setattr(integrity, "check_digests", lambda *_, **__: [damage])
+        return bench.verify(deep=True)
+
+
+def flipped_script(bench):
+    data = bench.pack().path.read_bytes()
+    bench.path.write_bytes(data.replace(b"manual_seed(0)\n", b"manual_seed(1)\n", 1))
+    return bench.verify()
+
+
+def other_id(bench):
+    return bench.pack().verify(expect_id="0" * 64)
+
+
+def edited_replay(bench):
+    bench.pack().replay(tool="reprobundle 7")
+    data = bench.path.read_bytes()
+    bench.path.write_bytes(data.replace(b"reprobundle 7", b"reprobundle 8"))
+    return bench.verify()
+
+
+def replay_of_another(bench):
+    alone = bench.pack().replay_alone(bundle="0" * 64)
+    return bench.verify(replay_file=alone)
+
+
+def replay_without_members(bench):
+    bench.pack()
+    record, _ = bench.replay_tree()
+    attach_replay(bench.path, encode(record), [])
+    return bench.verify()
+
+
+def replay_without_schema(bench):
+    bench.pack()
+    attach_replay(bench.path, b"{}\n", [])
+    return bench.verify()
+
+
+def unknown_member(bench):
+    bench.extra = (Source("runs/1/outputs/more.bin", "output", b"x"),)
+    return bench.pack().verify()
+
+
+def repeat_differs(bench):
+    bench.repeat = Run(dict(FAR))
+    return bench.pack().verify()
+
+
+def two_replays(bench):
+    bench.pack().replay(Run(dict(FAR)), occasion="1" * 16)
+    bench.replay(occasion="2" * 16)
+    return bench.verify()
+
+
+def one_claim_of_two(bench):
+    claims = (Claim(name="main"), Claim(name="other", command=("python", "train.py")))
+    bench.policy = msgspec.structs.replace(default_policy(), claims=claims)
+    bench.claims = {"other": Run()}
+    bench.pack().replay()
+    return bench.verify()
+
+
+def on(device, fallback="none-seen", **changes):
+    seen = Devices(observed=(device,), fallback=fallback, reason="x", **changes)
+    return replayed(devices=seen, phases=())
+
+
+STOPPED = Outcome(exit_status=0, completed=False, stop="memory", stop_detail="16 GB")
+OTHER_READ = FileRead(
+    path="project:data.csv", member="inputs/data.csv", size_bytes=1, blake3="0" * 64
+)
+TIMED = Phase(
+    name="forward",
+    count=1,
+    total_ns=1,
+    median_ns=1,
+    longest_ns=1,
+    synchronized="none",
+)
+MISSED = (Process(pid=1, kind="main"), Process(pid=2, entered=False))
+LOOSE = default_policy().tolerances[0]
+EXCLUDED = OutputRule(match="*", compare=False, reason="x")
+
+# What a sound bundle with a sound replay on one CPU shows to be in order.
+PASSED = set(
+    """
+    container limits format-version manifest member-names membership member-digest
+    sealed-document run-members replay-record replay-name replay-bundle replay-members
+    expect-id vacuous-tolerance has-lockfile has-script has-input-sample has-seeds
+    has-versions has-memory-log has-output-summary has-linux-reference lists-start
+    lists-together reference-ending reference-trouble reference-not-repeatable
+    same-run same-files same-command same-seed seed-calls same-inputs nothing-entered
+    python-not-entered run-completed exit-status device-asked standin-device
+    cpu-fallback accepting-platform output-missing output-differs environment-drift
+    unsynchronised-timing replayed claim-replayed replays-disagree
+    """.split()  # noqa: SIM905 - a list of fifty strings is harder to read
+)
+
+CASES = {
+    "container": refused(BundleError("m", rule="R")),
+    "limits": refused(LimitError("m", rule="R")),
+    "format-version": refused(UnsupportedVersionError("m", version="2.0", rule="R")),
+    "manifest": refused(DocumentError("m", rule="R")),
+    "member-names": refused(UnsafeNameError("../a", "m", rule="R")),
+    "membership": refused(MissingMemberError("m", rule="R")),
+    "member-digest": flipped_script,
+    "chunk-digests": damaged_chunk,
+    "sealed-document": without("policy.json"),
+    "run-members": unknown_member,
+    "replay-record": replay_without_schema,
+    "replay-name": edited_replay,
+    "replay-bundle": replay_of_another,
+    "replay-members": replay_without_members,
+    "expect-id": other_id,
+    "vacuous-tolerance": policy(
+        tolerances=(
+            msgspec.structs.replace(
+                LOOSE, tolerance=msgspec.structs.replace(LOOSE.tolerance, share=1.0)
+            ),
+        )
+    ),
+    "has-lockfile": without("lock/environment.json"),
+    "has-script": without("project/train.py"),
+    "has-input-sample": sealed(
+        reads=(FileRead(path="external:1/x", size_bytes=1, blake3="0" * 64),)
+    ),
+    "has-seeds": sealed(randomness=Randomness()),
+    "has-versions": sealed(environment={}),
+    "has-memory-log": sealed(memory=NO_MEMORY),
+    "has-output-summary": same_outputs({}),
+    "has-linux-reference": sealed(platform="darwin"),
+    "reference-ending": sealed(outcome=Outcome(exit_status=3)),
+    "reference-trouble": sealed(processes=MISSED),
+    "reference-not-repeatable": repeat_differs,
+    "same-run": replayed(runs=9),
+    "same-files": replayed(files_digest="0" * 64),
+    "same-command": replayed(command=Command(argv=("python", "x.py"), seed=0)),
+    "same-seed": replayed(command=Command(argv=("python", "train.py"), seed=9)),
+    "seed-calls": replayed(randomness=Randomness(seed=0)),
+    "same-inputs": replayed(reads=(OTHER_READ,)),
+    "reduced-input": replayed(reads=()),
+    "standin-data": remark("standin-data", "warning"),
+    "nothing-entered": replayed(processes=()),
+    "masked-failure": remark("masked-failure", "failure"),
+    "wrote-original-project": remark("wrote-original-project", "failure"),
+    "python-not-entered": replayed(processes=MISSED),
+    "read-original-project": remark("read-original-project", "warning"),
+    "read-outside-project": replayed(
+        remarks=(Remark(id="read-outside-project", severity="warning", text="x"),),
+        reads=(FileRead(path="missing:x", size_bytes=0, blake3=""),),
+    ),
+    "wrote-outside-project": remark("wrote-outside-project", "warning"),
+    "network-used": remark("network-used", "warning"),
+    "run-warning": remark("new", "warning"),
+    "run-failure": remark("new", "failure"),
+    "stopped": replayed(outcome=STOPPED),
+    "run-completed": replayed(outcome=Outcome(exit_status=-2, completed=False)),
+    "exit-status": replayed(outcome=Outcome(exit_status=1)),
+    "expected-failure": failing(Outcome(exit_status=0)),
+    "same-failure": failing(Outcome(exit_status=1)),
+    "device-asked": on("cpu", "none-possible", requested="mps"),
+    "standin-device": on("mps", standin=True),
+    "cpu-fallback": on("mps", "seen"),
+    "accepting-platform": policy(intent=Intent(accepting_platforms=("macos-mps",))),
+    "output-missing": replayed({"out/metrics.json": OUTPUTS["out/metrics.json"]}),
+    "output-unexpected": replayed({**OUTPUTS, "more.txt": b"x"}),
+    "output-differs": replayed(FAR),
+    "output-not-compared": same_outputs(
+        {"m.pt": b"\x80\x02}1."}, {"m.pt": b"\x80\x02}2."}
+    ),
+    "nothing-compared": policy(outputs=(EXCLUDED,)),
+    "hidden-by-atol": same_outputs(
+        {"v.npy": npy(np.full(4, 1e-7, "f4"))}, {"v.npy": npy(np.full(4, 3e-7, "f4"))}
+    ),
+    "values-not-compared": policy(FAR, profile="compat"),
+    "nan-in-output": same_outputs({"a.npy": npy(np.array([1.0, np.nan]))}),
+    "output-all-zero": same_outputs({"a.npy": npy(np.zeros(3))}),
+    "output-empty": same_outputs({"a.txt": b""}),
+    "environment-drift": replayed(
+        NEAR, environment={**ENVIRONMENT, "torch.version": Fact(value="2.12.0")}
+    ),
+    "unsynchronised-timing": replayed(phases=(TIMED,)),
+    "replayed": without(),
+    "claim-replayed": one_claim_of_two,
+    "replays-disagree": two_replays,
+}
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_every_check_can_fail(bench, name):
+    report = CASES[name](bench)
+    bad = [one for one in found(report, name) if one.outcome != "pass"]
+    assert bad, f"nothing but a pass of {name}"
+    assert bad[0].check == ITEMS[name].check
+    assert bad[0].reason
+    # A wrong chunk alone does not exist: its member is then wrong as well.
+    if name != "chunk-digests":
+        assert any(consequence(one) is not None for one in bad)
+
+
+def test_every_finding_with_a_consequence_has_a_case():
+    assert set(CASES) == {name for name, item in ITEMS.items() if item.consequence}
+
+
+def test_a_sound_bundle_passes_every_check_that_applies(bench):
+    bench.pack().replay()
+    report = bench.verify(expect_id=bench.id)
+    bad = {
+        one.id
+        for one in (*report.findings, *report.judgements[0].findings)
+        if one.outcome in ("warn", "fail")
+    }
+    assert bad == set()
+    assert report.exit_status == 0
+    everything = [*report.findings, *report.judgements[0].findings]
+    assert {one.check for one in everything} == set(BY_NUMBER)
+    assert {one.id for one in everything if one.outcome == "pass"} == PASSED
+
+
+def _names_in_code():
+    for path in sorted(Path(reprobundle.verify.__file__).parent.glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield path.name, node.value
+
+
+def test_the_table_names_only_findings_that_the_code_makes():
+    used = {text for name, text in _names_in_code() if name != "checks.py"}
+    # Remarks keep their own name, which the recorder's side chooses.
+    from_remarks = {name for name, item in ITEMS.items() if item.check == "V13"}
+    assert set(ITEMS) - from_remarks <= used
+
+
+def test_the_code_makes_only_findings_of_the_table():
+    for path in sorted(Path(reprobundle.verify.__file__).parent.glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id == "finding"
+                and isinstance(node.args[0], ast.Constant)
+            ):
+                assert node.args[0].value in ITEMS, path.name
+
+
+def test_checks_are_numbered_without_a_gap_and_each_has_findings():
+    assert [check.number for check in CHECKS] == [
+        f"V{number}" for number in range(1, len(CHECKS) + 1)
+    ]
+    assert {item.check for item in ITEMS.values()} == set(BY_NUMBER)
+
+
+def numbers(findings):
+    return {one.check for one in findings}
+
+
+def test_every_check_has_a_finding_whatever_stopped_the_verification(bench):
+    everything = set(BY_NUMBER)
+    bench.path.write_bytes(b"no bundle")
+    assert numbers(bench.verify().findings) == everything
+    bench.pack().replay(outcome=Outcome(exit_status=-2, completed=False))
+    report = bench.verify()
+    of_replay = numbers(report.judgements[0].findings)
+    assert of_replay == set(OF_ONE_REPLAY)
+    assert of_replay | numbers(report.findings) == everything
+    flip = bench.path.read_bytes().replace(b"manual_seed(0)\n", b"manual_seed(1)\n", 1)
+    bench.path.write_bytes(flip)
+    assert numbers(bench.verify().findings) == everything
+
+
+def test_a_check_that_was_not_made_leads_nowhere_by_itself(bench):
+    bench.path.write_bytes(b"no bundle")
+    report = bench.verify()
+    skipped = [one for one in report.findings if one.outcome == "not-checked"]
+    assert len(skipped) == len(CHECKS) - 1
+    assert all(consequence(one) is None for one in skipped)
+    assert set(report.not_checked) == {one.id for one in skipped}
+
+
+def test_integrity_alone_says_that_no_replay_was_judged(bench):
+    replay = bench.pack().replay()
+    report = bench.verify(integrity_only=True)
+    assert "reference-not-repeatable" in report.not_checked
+    (skipped,) = found(report, "same-run", "not-checked")
+    assert skipped.where == f"replays/{replay}"
+
+
+def test_every_text_is_a_sentence():
+    for check in CHECKS:
+        assert check.text.endswith(".")
+    for item in ITEMS.values():
+        assert item.text.endswith(".")
+
+
+def test_no_warning_that_hides_the_device_or_the_input_can_be_allowed():
+    fixed = {name for name, item in ITEMS.items() if not item.allowable}
+    assert fixed == {"cpu-fallback", "standin-device", "reduced-input"}
+
+
+def test_every_failure_leads_somewhere():
+    for item in ITEMS.values():
+        for verdict in item.consequence.values():
+            assert verdict in PRECEDENCE
+            assert verdict not in (Verdict.BIT_IDENTICAL, Verdict.WITHIN_TOLERANCE)
+
+
+def test_a_failure_that_the_table_does_not_name_is_no_success():
+    assert consequence(finding("lists-error", "fail", "x")) is Verdict.INCOMPLETE
+    assert consequence(finding("lists-error", "warn", "x")) is Verdict.WITH_WARNINGS
+    assert consequence(finding("lists-error", "not-checked", "x")) is None
+
+
+def test_a_finding_knows_its_area():
+    assert area_of(finding("member-digest", "pass")) == "integrity"
+    assert area_of(finding("output-differs", "pass")) == "result"
+
+
+def test_a_policy_without_rows_compares_floats_exactly(bench):
+    bench.policy = Policy()
+    bench.pack().replay(Run(dict(NEAR)))
+    assert bench.verify().verdict == "NOT REPRODUCED"

@@ -1,0 +1,170 @@
+import msgspec
+import pytest
+
+from reprobundle.format.record import Fact, Randomness
+from reprobundle.verify.environment import (
+    NUMERIC_FACTS,
+    check_environment,
+    compare_environments,
+    numeric_kind,
+)
+from tests.verify.builder import ENVIRONMENT, Run
+
+
+@pytest.fixture
+def records(tmp_path):
+    """Return two records that differ in the given facts."""
+
+    def of(reference, replay, **changes):
+        base, _ = Run().build(tmp_path)
+        return (
+            msgspec.structs.replace(base, environment={**ENVIRONMENT, **reference}),
+            msgspec.structs.replace(
+                base, environment={**ENVIRONMENT, **replay}, **changes
+            ),
+        )
+
+    return of
+
+
+def differences(pair):
+    return {d.name: d for d in compare_environments(*pair)}
+
+
+def drift(pair, *, devices="same", identical=False):
+    reference, replay = pair
+    (found,) = check_environment(
+        reference,
+        replay,
+        compare_environments(reference, replay),
+        devices=devices,
+        identical=identical,
+    )
+    return found
+
+
+def known(value):
+    return Fact(value=value, source="x")
+
+
+def test_equal_environments_have_no_difference(records):
+    pair = records({}, {})
+    assert differences(pair) == {}
+    assert drift(pair).outcome == "pass"
+
+
+def test_numeric_facts_come_first(records):
+    pair = records(
+        {"a.b": known(1), "torch.num_threads": known(2)},
+        {"a.b": known(2), "torch.num_threads": known(8)},
+    )
+    assert [(d.name, d.grade) for d in compare_environments(*pair)] == [
+        ("torch.num_threads", "numeric"),
+        ("a.b", "other"),
+    ]
+
+
+def test_a_fact_that_one_side_does_not_know_is_listed_but_is_no_drift(records):
+    pair = records(
+        {"torch.num_threads": Fact(unknown="not asked")},
+        {"torch.num_threads": known(8), "torch.cudnn.version": known(9)},
+    )
+    found = differences(pair)
+    assert found["torch.num_threads"].reference == "unknown: not asked"
+    assert found["torch.cudnn.version"].reference == "not recorded"
+    assert {d.grade for d in found.values()} == {"other"}
+    assert drift(pair).outcome == "pass"
+
+
+def test_a_variable_set_on_one_side_only_is_a_known_difference(records):
+    pair = records(
+        {
+            "env.unset": Fact(
+                value=("NVIDIA_TF32_OVERRIDE", "HOME"), source="os.environ"
+            )
+        },
+        {"env.NVIDIA_TF32_OVERRIDE": known("1")},
+    )
+    found = differences(pair)["env.NVIDIA_TF32_OVERRIDE"]
+    assert (found.reference, found.replay, found.grade) == ("(unset)", "1", "numeric")
+    assert "env.unset" not in differences(pair)
+    assert drift(pair).outcome == "warn"
+
+
+def test_a_switch_that_the_script_changed_counts_like_the_switch(records):
+    pair = records(
+        {"end.torch.matmul_precision": known("highest")},
+        {"end.torch.matmul_precision": known("high")},
+    )
+    assert drift(pair).outcome == "warn"
+
+
+def test_other_draws_from_the_same_seed_are_drift(records):
+    pair = records({}, {}, randomness=Randomness(draws={"torch.cpu": "99"}))
+    assert differences(pair)["randomness.draws.torch.cpu"].grade == "numeric"
+    assert "the same seed draws other numbers" in drift(pair).reason
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "outcome"),
+    [
+        ("torch.version", ("2.13.0+cpu", "2.13.0"), "pass"),
+        ("torch.version", ("2.13.0+cpu", "2.12.0"), "warn"),
+        ("torch.cpu_capability", ("AVX512", "DEFAULT"), "pass"),
+        ("torch.num_threads", (2, 8), "pass"),
+        ("torch.matmul_precision", ("highest", "high"), "warn"),
+        ("machine.architecture", ("x86_64", "arm64"), "pass"),
+    ],
+)
+def test_between_two_kinds_of_device_only_what_could_be_equal_counts(
+    records, name, values, outcome
+):
+    pair = records({name: known(values[0])}, {name: known(values[1])})
+    assert drift(pair, devices="different").outcome == outcome
+    assert drift(pair, devices="same").outcome == "warn"
+
+
+def test_drift_that_changed_no_bit_is_no_warning_but_is_named(records):
+    pair = records({"torch.num_threads": known(2)}, {"torch.num_threads": known(8)})
+    found = drift(pair, identical=True)
+    assert found.outcome == "pass"
+    assert "torch.num_threads is 8, reference 2" in found.reason
+
+
+def test_what_describes_the_moment_is_no_difference(records):
+    pair = records(
+        {"state.load": known(0.5), "git.commit": known("ab")},
+        {"state.load": known(9.5)},
+    )
+    assert differences(pair) == {}
+
+
+def test_a_long_list_of_drift_is_cut(records):
+    names = [kind.pattern for kind in NUMERIC_FACTS if "*" not in kind.pattern][:9]
+    pair = records(
+        {name: known("a") for name in names}, {name: known("b") for name in names}
+    )
+    assert "and 5 more" in drift(pair).reason
+
+
+@pytest.mark.parametrize(
+    ("name", "numeric"),
+    [
+        ("torch.cuda.matmul.fp32_precision", True),
+        ("torch.cudnn.allow_tf32", True),
+        ("torch.cuda.matmul.allow_fp16_reduced_precision_reduction", True),
+        ("torch.sdp.flash", True),
+        ("env.OMP_NUM_THREADS", True),
+        ("os.build", True),
+        ("os.version", False),
+        ("torch.num_interop_threads", False),
+        ("state.load", False),
+        ("git.commit", False),
+    ],
+)
+def test_only_facts_known_to_change_numbers_are_numeric(name, numeric):
+    assert (numeric_kind(name) is not None) is numeric
+
+
+def test_every_kind_says_what_it_changes():
+    assert all(kind.why for kind in NUMERIC_FACTS)

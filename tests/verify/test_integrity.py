@@ -1,0 +1,281 @@
+"""Tampering: none of it passes, and each kind is named for what it is."""
+
+import msgspec
+import pytest
+
+from reprobundle.format.attach import attach_replay
+from reprobundle.format.canonical import encode
+from reprobundle.format.manifest import MANIFEST_PATH
+from reprobundle.format.policy import Policy
+from reprobundle.format.reader import open_bundle
+from reprobundle.format.record import ContentMember, FileRead
+from reprobundle.format.writer import Source
+from tests.verify.builder import DATA, LOGITS, OUTPUTS, SCRIPT, Run, found, npy
+
+
+def flip(path, needle, offset=0):
+    """Change one bit of the only place in the file that holds `needle`."""
+    data = bytearray(path.read_bytes())
+    at = data.index(needle) + offset
+    data[at] ^= 1
+    path.write_bytes(bytes(data))
+
+
+def verdict(report):
+    return report.verdict, report.exit_status
+
+
+TAMPERED = ("TAMPERED", 21)
+UNREADABLE = ("UNREADABLE", 21)
+
+
+@pytest.mark.parametrize(
+    ("needle", "where"),
+    [(SCRIPT, "project/train.py"), (DATA, "inputs/data.csv"), (LOGITS[64:], "runs/")],
+)
+def test_an_edited_script_input_or_output_is_tampering(bench, needle, where):
+    bench.pack().replay()
+    flip(bench.path, needle)
+    report = bench.verify()
+    assert verdict(report) == TAMPERED
+    damage = found(report, "member-digest", "fail")[0]
+    assert damage.where.startswith(where)
+    assert len(damage.expected) == len(damage.got) == 64
+    assert report.judgements == ()
+
+
+def test_integrity_alone_finds_it_too(bench):
+    bench.pack()
+    flip(bench.path, SCRIPT)
+    assert verdict(bench.verify(integrity_only=True)) == TAMPERED
+
+
+@pytest.mark.parametrize("cut", [0, 1, 100, -1])
+def test_a_truncated_bundle_is_unreadable(bench, cut):
+    data = bench.pack().path.read_bytes()
+    bench.path.write_bytes(data[:cut])
+    report = bench.verify()
+    assert verdict(report) == UNREADABLE
+    assert found(report, "container", "fail")
+    assert found(report, "manifest", "not-checked")
+    assert report.bundle == ""
+
+
+def test_a_file_that_is_no_bundle_is_unreadable(bench):
+    bench.path.write_bytes(b"%PDF-1.4 nothing of ours")
+    assert verdict(bench.verify()) == UNREADABLE
+
+
+def test_a_newer_major_version_is_named_as_that(bench):
+    bench.pack()
+    flip(bench.path, b'"version": "1.0"', offset=len('"version": "'))
+    report = bench.verify()
+    assert verdict(report) == UNREADABLE
+
+
+def test_a_manifest_made_anew_by_a_forger_has_another_id(bench):
+    honest = bench.pack().id
+    bench.policy = Policy(profile="compat")
+    bench.pack().replay()
+    forged = bench.verify()
+    assert forged.exit_status != 21
+    assert "expect-id" in forged.not_checked
+    caught = bench.verify(expect_id=honest)
+    assert verdict(caught) == TAMPERED
+    assert found(caught, "expect-id", "fail")[0].got == bench.id
+
+
+def test_a_replay_of_the_honest_bundle_gives_the_forgery_away(bench):
+    honest = bench.pack().id
+    alone = bench.replay_alone()
+    bench.policy = Policy(profile="compat")
+    bench.pack()
+    report = bench.verify(replay_file=alone)
+    assert verdict(report) == TAMPERED
+    stranger = found(report, "replay-bundle", "fail")[0]
+    assert (stranger.expected, stranger.got) == (bench.id, honest)
+
+
+def test_the_expected_id_passes_in_any_case(bench):
+    bench.pack()
+    report = bench.verify(expect_id=f" {bench.id.upper()} ")
+    assert found(report, "expect-id", "pass")
+
+
+def test_chunk_digests_are_checked_only_when_asked_for(bench):
+    big = npy([1.0] * (600 * 1024))
+    bench.reference, bench.repeat = Run({"big.npy": big}), None
+    bench.pack()
+    assert found(bench.verify(), "chunk-digests", "not-checked")
+    assert found(bench.verify(deep=True), "chunk-digests", "pass")
+
+
+# --- sealed records -------------------------------------------------------------------
+
+
+def sealed_with(bench, **changes):
+    bench.reference = Run(changes=changes)
+    return bench.pack().verify()
+
+
+def member(name, digest="0" * 64):
+    return ContentMember(name=name, size_bytes=1, blake3=digest)
+
+
+def test_a_bundle_without_policy_or_reference_is_no_bundle(bench):
+    bench.left_out = ("policy.json",)
+    report = bench.pack().verify()
+    assert verdict(report) == UNREADABLE
+    assert found(report, "sealed-document", "fail")[0].where == "policy.json"
+
+
+def test_a_bundle_without_reference_run_is_no_bundle(bench):
+    bench.left_out = ("runs/1/record.json",)
+    report = bench.pack().verify()
+    assert verdict(report) == UNREADABLE
+    assert "no reference run" in " ".join(report.reasons)
+
+
+def test_a_sealed_record_that_breaks_its_schema_is_named(bench):
+    bench.extra = (Source("runs/9/record.json", "record", b'{"schema": "x"}\n'),)
+    report = bench.pack().verify()
+    assert verdict(report) == UNREADABLE
+    assert found(report, "sealed-document", "fail")[0].where == "runs/9/record.json"
+
+
+def test_a_lock_that_is_none_is_named(bench):
+    bench.lock = b"{}\n"
+    report = bench.pack().verify()
+    assert verdict(report) == UNREADABLE
+    assert found(report, "sealed-document", "fail")[0].where == "lock/environment.json"
+
+
+@pytest.mark.parametrize(
+    "changes", [{"role": "repeat"}, {"role": "replay"}, {"bundle": "ab" * 32}]
+)
+def test_run_1_must_be_a_reference(bench, changes):
+    assert verdict(sealed_with(bench, **changes)) == UNREADABLE
+
+
+def test_a_record_must_name_every_member_beside_it(bench):
+    bench.extra = (Source("runs/1/outputs/hidden.npy", "output", b"x"),)
+    report = bench.pack().verify()
+    assert verdict(report) == TAMPERED
+    lie = found(report, "run-members", "fail")[0]
+    assert lie.where == "runs/1/outputs/hidden.npy"
+    assert "does not name it" in lie.reason
+
+
+def test_a_record_must_not_name_what_is_not_there(bench):
+    bench.pack()
+    record, _ = bench.reference.build(bench.folder)
+    report = sealed_with(bench, members=(*record.members, member("outputs/gone.npy")))
+    assert verdict(report) == TAMPERED
+    assert found(report, "run-members", "fail")[0].where == "runs/1/outputs/gone.npy"
+
+
+def test_a_record_and_the_manifest_must_agree_on_digests(bench):
+    bench.pack()
+    record, _ = bench.reference.build(bench.folder)
+    changed = tuple(
+        member(one.name) if one.name == "stdout.txt" else one for one in record.members
+    )
+    report = sealed_with(bench, members=changed)
+    assert found(report, "run-members", "fail")[0].where == "runs/1/stdout.txt"
+
+
+def test_an_output_must_have_the_content_it_describes(bench):
+    bench.pack()
+    record, _ = bench.reference.build(bench.folder)
+    lie = msgspec.structs.replace(record.outputs[0], blake3="0" * 64)
+    report = sealed_with(bench, outputs=(lie, *record.outputs[1:]))
+    assert verdict(report) == TAMPERED
+    assert "another one" in found(report, "run-members", "fail")[0].reason
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"stored": "sealed", "member": "runs/9/x"}, "another one"),
+        ({"arrays_member": "tensors/gone"}, "tensors are not there"),
+    ],
+)
+def test_an_output_must_not_point_to_nothing(bench, changes, words):
+    bench.pack()
+    record, _ = bench.reference.build(bench.folder)
+    lie = msgspec.structs.replace(record.outputs[0], **changes)
+    report = sealed_with(bench, outputs=(lie, *record.outputs[1:]))
+    assert words in found(report, "run-members", "fail")[0].reason
+
+
+def test_an_output_must_not_be_described_twice(bench):
+    bench.pack()
+    record, _ = bench.reference.build(bench.folder)
+    report = sealed_with(bench, outputs=(*record.outputs, record.outputs[0]))
+    assert "twice" in found(report, "run-members", "fail")[0].reason
+
+
+def test_an_input_must_be_the_one_the_run_read(bench):
+    read = FileRead(
+        path="project:data.csv", member="inputs/data.csv", size_bytes=1, blake3="0" * 64
+    )
+    report = sealed_with(bench, reads=(read,))
+    assert found(report, "run-members", "fail")[0].where == "inputs/data.csv"
+
+
+# --- replays --------------------------------------------------------------------------
+
+
+def test_an_edited_replay_record_does_not_have_its_name_any_more(bench):
+    replay = bench.pack().replay(tool="reprobundle 7")
+    flip(bench.path, b"reprobundle 7", 12)
+    report = bench.verify()
+    assert verdict(report) == TAMPERED
+    renamed = found(report, "replay-name", "fail")[0]
+    assert (renamed.where, renamed.expected) == (
+        f"replays/{replay}/record.json",
+        replay,
+    )
+
+
+def test_an_edited_replay_output_is_tampering(bench):
+    bench.pack().replay(Run({**OUTPUTS, "mine.txt": b"only the replay has this\n"}))
+    flip(bench.path, b"only the replay has this")
+    report = bench.verify()
+    assert verdict(report) == TAMPERED
+    assert found(report, "replay-members", "fail")[0].where.endswith("mine.txt")
+
+
+@pytest.mark.parametrize("keep", [0, 1])
+def test_a_replay_must_have_exactly_the_members_it_states(bench, keep):
+    bench.pack()
+    record, sources = bench.replay_tree()
+    extra = [Source("outputs/more.bin", "output", b"x")]
+    attach_replay(bench.path, encode(record), sources + extra if keep else sources[1:])
+    report = bench.verify()
+    assert verdict(report) == TAMPERED
+    words = "does not name it" if keep else "it is not there"
+    assert words in found(report, "replay-members", "fail")[0].reason
+
+
+def test_an_attached_record_must_be_a_replay(bench):
+    bench.pack().replay(role="reference")
+    assert found(bench.verify(), "replay-record", "fail")[0].got == "reference"
+
+
+def test_an_attached_record_must_conform_to_its_schema(bench):
+    bench.pack()
+    attach_replay(bench.path, b'{"schema": "reprobundle/record/1"}\n', [])
+    report = bench.verify()
+    assert verdict(report) == TAMPERED
+    assert found(report, "replay-record", "fail")
+
+
+def test_attaching_changes_neither_the_id_nor_a_sealed_byte(bench):
+    before = bench.pack().id
+    with open_bundle(bench.path) as bundle:
+        manifest = bundle.read(MANIFEST_PATH)
+    bench.replay()
+    with open_bundle(bench.path) as bundle:
+        assert bundle.id == before
+        assert bundle.read(MANIFEST_PATH) == manifest

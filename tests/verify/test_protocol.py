@@ -1,0 +1,294 @@
+"""Whether a replay was the same run, ended alike and was watched."""
+
+import msgspec
+import pytest
+
+from reprobundle.format.record import (
+    Command,
+    Devices,
+    Fact,
+    FileRead,
+    Outcome,
+    Process,
+    Remark,
+)
+from tests.verify.builder import (
+    DRIFTED,
+    ENVIRONMENT,
+    ERROR,
+    FAILED,
+    NEAR,
+    Run,
+    found,
+    outputs,
+    reasons,
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"files_digest": "cd" * 32}, "same-files"),
+        ({"command": Command(argv=("python", "other.py"), seed=0)}, "same-command"),
+        (
+            {"command": Command(argv=("python", "train.py", "--epochs", "1"), seed=0)},
+            "same-command",
+        ),
+        (
+            {
+                "command": Command(
+                    argv=("python", "train.py"), seed=0, working_directory="x"
+                )
+            },
+            "same-command",
+        ),
+        (
+            {
+                "command": Command(
+                    argv=("python", "train.py"),
+                    seed=0,
+                    environment={"OMP_NUM_THREADS": "1"},
+                )
+            },
+            "same-command",
+        ),
+        ({"command": Command(argv=("python", "train.py"), seed=1)}, "same-seed"),
+        (
+            {
+                "reads": (
+                    FileRead(
+                        path="project:data.csv",
+                        member="inputs/data.csv",
+                        size_bytes=1,
+                        blake3="0" * 64,
+                    ),
+                )
+            },
+            "same-inputs",
+        ),
+        ({"runs": 7}, "same-run"),
+        ({"claim": "other"}, "same-run"),
+        ({"pass_name": "repeat"}, "same-run"),
+    ],
+)
+def test_a_replay_of_something_else_is_not_reproduced(bench, changes, name):
+    bench.pack().replay(**changes)
+    report = bench.verify()
+    assert found(report, name, "fail")
+    assert report.judgements[0].verdict == "NOT REPRODUCED"
+    assert report.exit_status == 10
+
+
+def test_unread_inputs_are_reduced_input_and_can_never_be_allowed(bench):
+    bench.pack().replay(reads=())
+    report = bench.verify(allow=("reduced-input",))
+    assert (report.verdict, report.exit_status) == ("REPRODUCED WITH WARNINGS", 12)
+    assert "can never be allowed" in found(report, "reduced-input", "warn")[0].advice
+
+
+def test_other_seeds_inside_the_script_are_a_warning(bench):
+    bench.pack()
+    record, _ = bench.replay_tree()
+    calls = (msgspec.structs.replace(record.randomness.calls[0], value="17"),)
+    bench.replay(randomness=msgspec.structs.replace(record.randomness, calls=calls))
+    report = bench.verify()
+    assert found(report, "seed-calls", "warn")[0].got == "torch.manual_seed(17)"
+
+
+def test_a_file_outside_the_project_may_lie_elsewhere(bench):
+    read = FileRead(
+        path="external:1/w.bin",
+        member="external/1/w.bin",
+        origin="~/models/w.bin",
+        size_bytes=1,
+        blake3="",
+    )
+    here, there = "/home/a/models/w.bin", "/tmp/x/bundle/external/1/w.bin"
+    commands = [
+        Command(argv=("python", f"--w={path}"), seed=0) for path in (here, there)
+    ]
+    from reprobundle.verify.protocol import check_protocol
+
+    bench.pack()
+    base, _ = bench.replay_tree()
+    left, right = (
+        msgspec.structs.replace(base, command=command, reads=(read,))
+        for command in commands
+    )
+    outcome = {one.id: one.outcome for one in check_protocol(left, right)}
+    assert outcome["same-command"] == "pass"
+
+
+def failing(bench):
+    bench.reference = Run({}, {"outcome": FAILED})
+    bench.repeat = Run({}, {"outcome": FAILED})
+    return bench.pack()
+
+
+def failure(**changes):
+    error = msgspec.structs.replace(ERROR, **changes)
+    return msgspec.structs.replace(FAILED, error=error)
+
+
+def test_the_same_expected_failure_is_reproduced(bench):
+    failing(bench).replay(Run({}), outcome=FAILED)
+    assert bench.verify().verdict == "REPRODUCED, bit-identical"
+
+
+def test_the_same_failure_in_another_environment_is_reproduced(bench):
+    failing(bench).replay(Run({}), outcome=FAILED, environment=DRIFTED)
+    report = bench.verify()
+    assert report.exit_status == 0
+    assert "torch.version" in found(report, "environment-drift", "pass")[0].reason
+
+
+def test_a_message_that_differs_only_where_it_is_masked_is_the_same_failure(bench):
+    outcome = failure(message="out of memory: 99 MB")
+    failing(bench).replay(Run({}), outcome=outcome)
+    assert bench.verify().verdict == "REPRODUCED, within tolerance"
+
+
+def test_success_in_place_of_the_expected_failure_is_not_reproduced(bench):
+    failing(bench).replay(Run({}), outcome=Outcome(exit_status=0))
+    report = bench.verify()
+    assert (report.verdict, report.exit_status) == ("NOT REPRODUCED", 10)
+    assert "expected-failure" in reasons(report)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"type": "ModuleNotFoundError"}, "another error type"),
+        ({"masked": "shape mismatch"}, "another error message"),
+        ({"where": "train.py:99"}, "another place"),
+        ({"steps": 0}, "another number of steps"),
+    ],
+)
+def test_another_failure_is_a_different_failure(bench, changes, words):
+    failing(bench).replay(Run({}), outcome=failure(**changes))
+    report = bench.verify()
+    assert (report.verdict, report.exit_status) == ("DIFFERENT FAILURE", 10)
+    assert words in reasons(report)
+
+
+def test_a_failure_without_a_python_error_is_another_failure(bench):
+    killed = Outcome(exit_status=-9, expected_failure=True)
+    failing(bench).replay(Run({}), outcome=killed)
+    report = bench.verify()
+    assert report.verdict == "DIFFERENT FAILURE"
+    assert "no Python error, status -9" in found(report, "same-failure", "fail")[0].got
+
+
+def test_a_command_that_fails_is_not_reproduced(bench):
+    outcome = Outcome(exit_status=1, error=ERROR)
+    bench.pack().replay(Run({}), outcome=outcome)
+    report = bench.verify()
+    assert report.verdict == "NOT REPRODUCED"
+    assert "the command failed: RuntimeError: out of memory" in reasons(report)
+
+
+@pytest.mark.parametrize(
+    "stop", ["operator", "memory", "cuda_required", "dtype", "platform", "data"]
+)
+def test_a_known_stop_reason_is_not_run_here(bench, stop):
+    outcome = Outcome(exit_status=0, completed=False, stop=stop, stop_detail="why")
+    nowhere = Devices(reason="the command was not started")
+    bench.pack().replay(Run({}), outcome=outcome, processes=(), devices=nowhere)
+    report = bench.verify()
+    assert report.judgements[0].device == ""
+    assert (report.verdict, report.exit_status) == ("NOT RUN HERE", 11)
+    assert f"{stop}: why" in reasons(report)
+
+
+@pytest.mark.parametrize("stop", ["", "interrupted"])
+def test_an_interrupted_replay_is_incomplete_even_if_outputs_are_missing(bench, stop):
+    outcome = Outcome(exit_status=-2, completed=False, stop=stop)
+    bench.pack().replay(Run({}), outcome=outcome)
+    report = bench.verify()
+    assert (report.verdict, report.exit_status) == ("INCOMPLETE", 11)
+    assert report.judgements[0].outputs == ()
+
+
+def test_a_python_that_was_not_entered_is_a_warning(bench):
+    processes = (
+        Process(pid=1, kind="main", ended=True),
+        Process(pid=2, argv=("python", "-I", "x.py"), entered=False),
+    )
+    bench.pack().replay(processes=processes)
+    report = bench.verify()
+    assert report.verdict == "REPRODUCED WITH WARNINGS"
+    assert found(report, "python-not-entered", "warn")[0].where == "python -I x.py"
+
+
+def test_a_run_that_was_not_observed_at_all_is_incomplete(bench):
+    bench.pack().replay(processes=(Process(pid=2, entered=False),))
+    assert bench.verify().verdict == "INCOMPLETE"
+
+
+@pytest.mark.parametrize(
+    ("name", "severity", "finding", "verdict"),
+    [
+        ("network-used", "warning", "network-used", "REPRODUCED WITH WARNINGS"),
+        ("masked-failure", "failure", "masked-failure", "NOT REPRODUCED"),
+        ("anything-new", "failure", "run-failure", "INCOMPLETE"),
+        ("anything-new", "warning", "run-warning", "REPRODUCED WITH WARNINGS"),
+        ("network-used", "failure", "run-failure", "INCOMPLETE"),
+        ("recorder-trouble", "gap", "run-gap", "REPRODUCED, bit-identical"),
+        ("standin-data", "warning", "standin-data", "PARTIAL"),
+        ("reduced-input", "warning", "reduced-input", "REPRODUCED WITH WARNINGS"),
+    ],
+)
+def test_what_a_run_remarks_is_judged_by_its_severity(
+    bench, name, severity, finding, verdict
+):
+    remark = Remark(id=name, severity=severity, text="it happened", where="x")
+    bench.pack().replay(remarks=(remark,))
+    report = bench.verify()
+    assert report.verdict == verdict
+    assert [one for one in found(report, finding) if one.outcome != "pass"]
+
+
+def test_reading_outside_the_project_is_harmless_where_the_digests_are_known(bench):
+    remark = Remark(
+        id="read-outside-project", severity="warning", text="read", where="x"
+    )
+    unknown = FileRead(path="missing:x", size_bytes=0, blake3="")
+    bench.pack()
+    record, _ = bench.replay_tree()
+    bench.replay(remarks=(remark,), occasion="1" * 16)
+    assert bench.verify().exit_status == 0
+    reads = (*record.reads, unknown)
+    bench.replay(remarks=(remark,), reads=reads, occasion="2" * 16)
+    assert bench.verify().exit_status == 12
+
+
+def test_drift_with_different_outputs_is_a_warning_that_can_be_allowed(bench):
+    bench.pack().replay(Run(outputs(logits=NEAR)), environment=DRIFTED)
+    report = bench.verify()
+    assert (report.verdict, report.exit_status) == ("REPRODUCED WITH WARNINGS", 12)
+    assert "torch.version is 2.12.0+cpu, reference 2.13.0+cpu" in reasons(report)
+    allowed = bench.verify(allow=("environment-drift",))
+    assert (allowed.verdict, allowed.exit_status) == ("REPRODUCED, within tolerance", 0)
+    assert reasons(allowed).startswith("allowed: environment-drift")
+    assert found(allowed, "environment-drift")[0].allowed
+
+
+def test_drift_that_changed_nothing_is_listed_and_takes_nothing(bench):
+    bench.pack().replay(environment=DRIFTED)
+    report = bench.verify()
+    assert report.verdict == "REPRODUCED, bit-identical"
+    assert report.judgements[0].environment[0].name == "torch.version"
+    assert report.judgements[0].environment[0].grade == "numeric"
+
+
+def test_facts_that_change_no_number_are_no_drift(bench):
+    other = {**ENVIRONMENT, "machine.model": Fact(value="laptop", source="dmi")}
+    bench.pack().replay(Run(outputs(logits=NEAR)), environment=other)
+    report = bench.verify()
+    assert report.exit_status == 0
+    assert [d.grade for d in report.judgements[0].environment] == ["other"]
+
+
+def test_a_replay_without_facts_is_not_checked_for_drift(bench):
+    bench.pack().replay(Run(outputs(logits=NEAR)), environment={})
+    assert "environment-drift" in bench.verify().not_checked
