@@ -64,14 +64,17 @@ def check_digests(
 
     Args:
         bundle: An open bundle.
-        deep: Prove the chunk digests of intact members and the ZIP checksums too.
+        deep: Prove the chunk digests of intact members too, and the ZIP checksum of
+            every file, outside the seal as well.
         workers: Threads; None for one per core.
         progress: Called in this thread with the number of plain bytes just checked.
     """
     contents = [bundle.content(path) for path in bundle.members]
+    contents += _record_contents(bundle)
     if deep:
         contents.append(bundle.content(MANIFEST_PATH))
-    contents += _record_contents(bundle)
+        unsealed = bundle.unsealed_contents().items()
+        contents += [content for name, content in unsealed if not record_id(name)]
     return _check(contents, deep=deep, workers=workers, progress=progress)
 
 
@@ -189,7 +192,7 @@ def _check_content(
     except BundleError as error:
         return _locate(content, error.message)
     got = str(hasher.hexdigest())
-    if got != content.digest:
+    if content.digest and got != content.digest:
         return _locate(content, got)
     if not deep:
         return []

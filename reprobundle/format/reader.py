@@ -313,7 +313,7 @@ def _refuse_other_formats(file: io.FileIO, directory: Directory) -> None:
             rule="R-4.15",
             advice="no bundle, or the contents of one packed anew",
         )
-    if entry.size_bytes > limits.DOCUMENT_BYTES:
+    if entry.size_bytes > limits.DOCUMENT_BYTES or entry.offset > directory.offset:
         return
     with contextlib.suppress(NotABundleError, DocumentError, LimitError):
         head = read_exactly(file.fileno(), entry.offset, LOCAL.size)

@@ -89,7 +89,7 @@ RULES: dict[str, str] = {
     ),
     "R-4.24": (
         "The CRC-32 of an entry is that of its stored bytes; a reader compares it for "
-        "manifest.json on opening, and for every member when asked for a deep check."
+        "manifest.json on opening, and for every entry when asked for a deep check."
     ),
     "R-4.25": "The content of a member has the BLAKE3 digest that the manifest states.",
     "R-4.26": (

@@ -81,7 +81,8 @@ class Devices:
 
         Returns:
             ``cpu`` when there is nothing to wait for, ``cuda`` or ``mps`` when it was
-            waited for, ``none`` when it could not be.
+            waited for, ``none`` when it could not be, ``capturing`` while work is
+            captured into a graph and not done.
         """
         if self._cuda_in_use is not None and self._cuda_in_use():
             return self._wait_for_cuda()
@@ -93,7 +94,7 @@ class Devices:
         try:
             # A wait while a graph is captured would make the capture fail.
             if self._torch.cuda.is_current_stream_capturing():
-                return "none"
+                return "capturing"
             self._torch.cuda.synchronize()
         except Exception as error:
             # A sticky error of an earlier kernel: it is the user's, and comes up again

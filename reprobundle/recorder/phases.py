@@ -55,7 +55,7 @@ class Total:
         """Note how the device was synchronised for one clock reading."""
         if how == "cpu":
             return
-        if how == "none" or self.synchronized == "none":
+        if how in ("none", "capturing") or self.synchronized == "none":
             self.synchronized = "none"
         else:
             self.synchronized = how
@@ -87,7 +87,8 @@ class Clock:
     Args:
         session: Where events go.
         synchronize: Waits for the device in use; returns ``cpu``, ``cuda``, ``mps``,
-            ``none``.
+            ``none``, or ``capturing`` when work is only being noted down for later:
+            that is no entry of a phase.
     """
 
     def __init__(self, session: Session, synchronize: Callable[[], str]) -> None:
@@ -124,6 +125,8 @@ class Clock:
                 self._claimed = True
             how = self._synchronize()
             if how != "cpu":
+                if how == "capturing":
+                    return False
                 self._total(name).note(how)
             self._names.append(name)
             self._open.append([monotonic_ns(), 0])

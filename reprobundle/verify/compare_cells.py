@@ -20,13 +20,10 @@ from reprobundle.outputs.cells import Cell, read_cell
 from reprobundle.outputs.documents import Leaf, read_leaves
 from reprobundle.outputs.norms import Magnitude
 from reprobundle.outputs.tables import Table, open_table
-from reprobundle.outputs.text import printable
-from reprobundle.verify.compare_arrays import describe
-from reprobundle.verify.deviation import Deviation
+from reprobundle.verify.columns import Column, Place
 
 BLOCK_ROWS = 4096
 
-Place = tuple[int, ...]
 Ignore = Callable[[Sequence[str]], bool]
 
 
@@ -42,116 +39,6 @@ class Cells(NamedTuple):
     parts: tuple[ArrayComparison, ...]
     ignored: tuple[str, ...]
     compared: int
-
-
-class _Column:
-    """Everything about one column so far."""
-
-    def __init__(
-        self, name: str, tolerance: Tolerance, *, scale: float, expected: int
-    ) -> None:
-        self.name = name
-        self.cells = self.differing = self.unequal = 0
-        self.first: tuple[int, str, str] | None = None
-        self.kinds: set[str] = set()
-        self.deviation = Deviation(tolerance, elements=expected, scale=scale)
-
-    def add(self, pairs: Sequence[tuple[Cell, Cell]]) -> None:
-        """Add cells as (reference, replay), in order."""
-        floats: list[tuple[int, Cell, Cell]] = []
-        for ordinal, (b, a) in enumerate(pairs, self.cells):
-            self.kinds.add(b.kind)
-            if b.kind == a.kind == "number":
-                floats.append((ordinal, b, a))
-                self.unequal += b.text != a.text
-            elif not _same(b, a):
-                self._differ(ordinal, b, a)
-        self.cells += len(pairs)
-        if floats:
-            numbers, references, replays = zip(*floats, strict=True)
-            self.deviation.add(
-                np.array([cell.value for cell in references], dtype="float64"),
-                np.array([cell.value for cell in replays], dtype="float64"),
-                np.array(numbers),
-            )
-
-    def _differ(self, ordinal: int, b: Cell, a: Cell) -> None:
-        self.differing += 1
-        if self.first is None:
-            self.first = ordinal, _shown(b), _shown(a)
-
-    def result(self, places: Sequence[Place] | None = None) -> ArrayComparison:
-        """Return the comparison of the whole column.
-
-        Args:
-            places: Place of each cell in the order in which they were added; by
-                default the n-th cell stands in row n.
-        """
-        if "number" in self.kinds:
-            return self._with_floats(places)
-        ordinal, expected, got = self.first or (None, "", "")
-        return ArrayComparison(
-            name=self.name,
-            dtype=self._dtype(),
-            elements=self.cells,
-            equal=not self.differing,
-            outside=self.differing,
-            worst_index=_place(ordinal, places),
-            expected=expected,
-            got=got,
-            problem=self._exact_problem(),
-        )
-
-    def _dtype(self) -> str:
-        return next(iter(self.kinds)) if len(self.kinds) == 1 else "mixed"
-
-    def _exact_problem(self) -> str:
-        if not self.differing:
-            return ""
-        kind = self._dtype()
-        return f"{self.differing:,} of {self.cells:,} cells differ ({kind}, exact)"
-
-    def _with_floats(self, places: Sequence[Place] | None) -> ArrayComparison:
-        deviation = self.deviation
-        equal = not (self.differing or self.unequal)
-        measured = describe(deviation, self.name, "number", (), equal=True)
-        ordinal, expected, got = self.first or (None, "", "")
-        if ordinal is None and not equal and deviation.worst is not None:
-            ordinal = deviation.worst
-            expected, got = deviation.worst_reference, deviation.worst_replay
-        return _replace(
-            measured,
-            elements=self.cells,
-            equal=equal,
-            outside=measured.outside + self.differing,
-            worst_index=_place(ordinal, places),
-            expected=expected,
-            got=got,
-            problem=self._exact_problem() or measured.problem,
-        )
-
-
-def _place(ordinal: int | None, places: Sequence[Place] | None) -> Place | None:
-    if ordinal is None:
-        return None
-    return places[ordinal] if places is not None else (ordinal,)
-
-
-def _replace(comparison: ArrayComparison, **changes: object) -> ArrayComparison:
-    import msgspec
-
-    return msgspec.structs.replace(comparison, **changes)
-
-
-def _same(b: Cell, a: Cell) -> bool:
-    if b.is_numeric and a.is_numeric:
-        return b.value == a.value
-    return (b.kind, b.text) == (a.kind, a.text)
-
-
-def _shown(cell: Cell) -> str:
-    """Return the cell as short text that tells a number from the same text."""
-    return printable(f'"{cell.text}"' if cell.kind == "text" else cell.text)
 
 
 def _lonely(name: str, count: int, problem: str) -> ArrayComparison:
@@ -232,7 +119,7 @@ def _compare_opened(
     ]
     shared = [name for name in kept if name in replay.columns]
     columns = [
-        _Column(name, tolerance, scale=scales.get(name, 0.0), expected=rows)
+        Column(name, tolerance, scale=scales.get(name, 0.0), expected=rows)
         for name in shared
     ]
     row_problem = _compare_rows(reference, replay, columns)
@@ -255,7 +142,7 @@ def _compare_opened(
 
 
 def _compare_rows(
-    reference: Table, replay: Table, columns: list[_Column]
+    reference: Table, replay: Table, columns: list[Column]
 ) -> list[ArrayComparison]:
     at = {name: place for place, name in enumerate(reference.columns)}
     other_at = {name: place for place, name in enumerate(replay.columns)}
@@ -340,7 +227,7 @@ def _matched(
         magnitude = Magnitude()
         magnitude.add(np.array([b.value for _, b, _ in triples if b.kind == "number"]))
         scale = magnitude.root_mean_square
-        column = _Column(name, tolerance, scale=scale, expected=len(triples))
+        column = Column(name, tolerance, scale=scale, expected=len(triples))
         column.add([(b, a) for _, b, a in triples])
         yield column.result([place for place, _, _ in triples])
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from reprobundle.format.findings import CheckOutcome, Finding
 from reprobundle.format.record import Record, Remark
-from reprobundle.verify.checks import ITEMS, finding
+from reprobundle.verify.checks import finding
+from reprobundle.verify.items import ITEMS
 
 # Remarks that other checks look at in the facts themselves, or that are no gap.
 _ELSEWHERE = frozenset(

@@ -20,7 +20,7 @@ from reprobundle.format.findings import (
     OutputComparison,
     Verdict,
 )
-from reprobundle.verify.checks import ITEMS
+from reprobundle.verify.items import ITEMS
 
 PRECEDENCE: tuple[Verdict, ...] = (
     Verdict.UNREADABLE,

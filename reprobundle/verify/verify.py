@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
 
 from reprobundle.errors import BadCallError, BundleError
 from reprobundle.format.findings import Finding, Judgement, Report, Verdict
@@ -19,21 +18,20 @@ from reprobundle.format.reader import (
     open_bundle,
     open_replay_file,
 )
-from reprobundle.format.record import Record
 from reprobundle.verify.acceptance import check_acceptance
 from reprobundle.verify.checks import finding, unmade
+from reprobundle.verify.claims import Replay, check_claims, deciding
 from reprobundle.verify.completeness import check_completeness
 from reprobundle.verify.content import attached
-from reprobundle.verify.devices import platform_label
 from reprobundle.verify.integrity import (
     check_identity,
     check_opened,
-    check_run_members,
     check_sealed_digests,
-    read_replay,
     refusal,
 )
+from reprobundle.verify.membership import check_run_members
 from reprobundle.verify.reference import check_policy, check_reference, check_repeat
+from reprobundle.verify.replays import read_replay
 from reprobundle.verify.sealed import Sealed, read_sealed
 from reprobundle.verify.verdict import (
     Decision,
@@ -44,30 +42,9 @@ from reprobundle.verify.verdict import (
     worst,
 )
 
-MAIN = "main"
-SMOKE = "smoke"
 SHORTEST_ID = 8
 
 Progress = Callable[[int], None] | None
-_NEGATIVE = (Verdict.NOT_REPRODUCED.value, Verdict.DIFFERENT_FAILURE.value)
-_POSITIVE = (
-    Verdict.BIT_IDENTICAL.value,
-    Verdict.WITHIN_TOLERANCE.value,
-    Verdict.WITH_WARNINGS.value,
-)
-
-
-class Replay(NamedTuple):
-    """A replay whose integrity holds: its id, its record, and where it lies."""
-
-    id: str
-    record: Record
-    source: ReplayFile
-
-    @property
-    def group(self) -> tuple[str, str]:
-        """Records of one occasion and one claim are judged together."""
-        return self.record.occasion or self.id, self.record.claim
 
 
 class _State:
@@ -132,7 +109,7 @@ def verify_bundle(
     except BundleError as error:
         state.findings.append(refusal(error, file))
         state.findings += unmade(state.findings, "the file could not be opened")
-        return _report(path, state, decide(state.findings, Verdict.UNREADABLE), None)
+        return _report(path, state, decide(state.findings, Verdict.TAMPERED), None)
 
 
 def _report(
@@ -221,11 +198,15 @@ class _Verification:
             return self._integrity_verdict()
         findings += check_repeat(self.bundle, self.sealed)
         by_replay = {one.id: self._judge(self.sealed, one) for one in chosen}
-        deciding = self._deciding(self.sealed, chosen)
-        findings += self._about_claims(self.sealed, chosen, deciding, here)
-        findings += _disagreement(chosen, by_replay, deciding)
+        advice = f"reprobundle replay {self.bundle.path.name}"
+        findings += check_claims(
+            self.sealed,
+            chosen,
+            by_replay,
+            advice=f"{advice} on {here}" if here else advice,
+        )
         self.state.findings[:] = apply_allowances(findings, self.allow)
-        judged = [by_replay[one.id] for one in deciding]
+        judged = [by_replay[one.id] for one in deciding(self.sealed, chosen)]
         base = worst(map(_verdict, judged)) if judged else Verdict.NOT_YET_REPLAYED
         own = decide(self.state.findings, base)
         reasons = [*own.reasons, *(reason for one in judged for reason in one.reasons)]
@@ -283,48 +264,6 @@ class _Verification:
         self.state.judgements.append(judgement)
         return judgement
 
-    def _deciding(self, sealed: Sealed, chosen: list[Replay]) -> list[Replay]:
-        """Return, for each claim, all records of the newest occasion that counts.
-
-        Where the policy names platforms, a replay made on one of them counts before
-        any newer one made elsewhere.
-        """
-        wanted = sealed.policy.intent.accepting_platforms
-        deciding: list[Replay] = []
-        for claim in dict.fromkeys(one.record.claim for one in chosen):
-            of_claim = [one for one in chosen if one.record.claim == claim]
-            accepted = [one for one in of_claim if platform_label(one.record) in wanted]
-            newest = (accepted or of_claim)[-1]
-            deciding += [one for one in of_claim if one.group == newest.group]
-        return deciding
-
-    def _about_claims(
-        self, sealed: Sealed, chosen: list[Replay], deciding: list[Replay], here: str
-    ) -> Iterator[Finding]:
-        """Yield whether anybody replayed the bundle, and every claim of it (V20)."""
-        if not chosen:
-            advice = f"reprobundle replay {self.bundle.path.name}"
-            place = f" on {here}" if here else ""
-            yield finding(
-                "replayed",
-                "not-checked",
-                "nobody has replayed it",
-                advice=advice + place,
-            )
-            return
-        yield finding("replayed", "pass", f"{len(chosen)} replay records")
-        done = {one.record.claim for one in deciding}
-        for claim in sealed.claims:
-            if claim in done:
-                yield finding("claim-replayed", "pass", where=claim)
-            elif claim != SMOKE:
-                yield finding(
-                    "claim-replayed",
-                    "not-checked",
-                    f"the claim {claim!r} was not replayed",
-                    where=claim,
-                )
-
 
 def _verdict(judgement: Judgement) -> Verdict:
     return Verdict(judgement.verdict)
@@ -343,34 +282,3 @@ def _ordered(
         ]
         reasons = [*decisive, *reasons]
     return tuple(dict.fromkeys(reasons))
-
-
-def _disagreement(
-    chosen: Sequence[Replay],
-    judgements: dict[str, Judgement],
-    deciding: Sequence[Replay],
-) -> Iterator[Finding]:
-    """Warn if an older or other replay of a reproduced claim says no."""
-    counted = {one.id for one in deciding}
-    for claim in dict.fromkeys(one.record.claim for one in deciding):
-        verdicts = [
-            judgements[one.id].verdict for one in deciding if one.record.claim == claim
-        ]
-        if not all(verdict in _POSITIVE for verdict in verdicts):
-            continue
-        others = [
-            one
-            for one in chosen
-            if one.record.claim == claim
-            and one.id not in counted
-            and judgements[one.id].verdict in _NEGATIVE
-        ]
-        if not others:
-            yield finding("replays-disagree", "pass", where=claim)
-        for one in others:
-            yield finding(
-                "replays-disagree",
-                "warn",
-                f"this other replay of claim {claim!r} is {judgements[one.id].verdict}",
-                where=one.id,
-            )

@@ -53,9 +53,10 @@ def test_packs_the_digits_example_then_verifies_replays_and_verifies(tmp_path: P
     calls = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
     bundle = tmp_path / "results" / "digits.rpb.zip"
     digits = DEMO.parent / "digits"
+    options = f"--project . -o {bundle} --seed 7 --policy policy.json"
     command = "python train.py --device cpu"
     assert calls == [
-        f"{digits}|pack --project . -o {bundle} --seed 7 -- {command}",
+        f"{digits}|pack {options} -- {command}",
         f"{digits}|verify {bundle}",
         f"{digits}|replay {bundle} --env fresh --yes",
         f"{digits}|verify {bundle}",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -62,3 +64,33 @@ def test_no_more_threads_are_made_than_this_process_has_cores(monkeypatch):
     list(in_order(range(200), work, workers=None))
     assert len(seen) <= 2
     assert 1 <= core_count() <= (os.cpu_count() or 1)
+
+
+def test_what_is_not_begun_is_dropped_after_an_error():
+    begun = []
+    gate = threading.Event()
+
+    def work(number):
+        begun.append(number)
+        if number == 0:
+            raise KeyError(number)
+        gate.wait()
+
+    results: Any = in_order(range(9), work, workers=2)
+    threading.Timer(0.05, gate.set).start()
+    with pytest.raises(KeyError):
+        next(results)
+    assert len(begun) <= 4
+
+
+def test_the_standard_librarys_slower_pool_is_not_imported():
+    script = (
+        "import sys\n"
+        "from reprobundle.format.parallel import in_order\n"
+        "assert len(list(in_order(range(9), str, workers=3))) == 9\n"
+        "print(sorted({'concurrent.futures', 'logging'} & sys.modules.keys()))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"

@@ -325,6 +325,15 @@ WRONG = {
         StructureError,
         "R-4.3",
     ),
+    "an offset beyond every file": (
+        lambda: changed(
+            "manifest.json",
+            central={"offset": 0xFFFFFFFF, "version": 45, "made_by": 3 << 8 | 45},
+            central_extra=zip64_field((1 << 64) - 1),
+        ),
+        StructureError,
+        "R-4.11",
+    ),
     "a ZIP64 size of an exabyte": (
         lambda: changed(
             central={"size": 0xFFFFFFFF, "csize": 0xFFFFFFFF},
@@ -499,7 +508,8 @@ SMALLEST = {"README.txt": b"r\n", "project/train.py": b"print('hello')\n"}
 
 def test_every_truncation_of_a_small_bundle_is_refused(open_bytes):
     data = ForgedBundle(SMALLEST).build()
-    for length in range(len(data)):
+    tail = len(data) - 500
+    for length in [*range(0, tail, 3), *range(tail, len(data))]:
         with pytest.raises(BundleError) as caught:
             open_bytes(data[:length])
         assert isinstance(caught.value, NotABundleError | StructureError), length

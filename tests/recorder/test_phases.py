@@ -244,8 +244,13 @@ def test_cuda_is_waited_for_once_the_script_uses_it(session):
 def test_a_graph_capture_is_never_broken_by_a_wait(session):
     torch = Torch(capturing=True)
     torch.initialized = True
-    assert devices(session, torch).synchronize() == "none"
+    device = devices(session, torch)
+    assert device.synchronize() == "capturing"
     assert torch.calls == []
+    clock = Clock(session, device.synchronize)
+    assert clock.begin("forward") is False
+    clock.flush()
+    assert session.events == []
 
 
 def test_a_wait_that_fails_is_trouble_and_no_duration(session):

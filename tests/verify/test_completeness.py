@@ -9,6 +9,7 @@ from reprobundle.format.record import (
     Memory,
     Outcome,
     Randomness,
+    SeedCall,
 )
 from reprobundle.format.writer import Source
 from tests.verify.builder import DATA, ENVIRONMENT, LOCK, Run, found
@@ -88,6 +89,20 @@ def test_unrecorded_seeds_are_missing(bench):
     lacks(sealed_with(bench, randomness=Randomness()), "has-seeds")
 
 
+@pytest.mark.parametrize(
+    "known",
+    [
+        Randomness(seed=3),
+        Randomness(
+            calls=(SeedCall(function="random.seed", value="3", where="a.py:1", pid=1),)
+        ),
+    ],
+)
+def test_a_given_seed_or_a_seed_call_is_enough(bench, known):
+    report = sealed_with(bench, randomness=known)
+    assert found(report, "has-seeds", "pass")
+
+
 def test_a_run_that_drew_nothing_needs_no_seed(bench):
     still = Randomness(initial={"torch.cpu": "0"}, final={"torch.cpu": "0"})
     report = sealed_with(bench, randomness=still)
@@ -121,6 +136,17 @@ def test_a_run_without_memory_series_lacks_the_memory_log(bench):
     )
     bench.reference = Run(changes={"memory": memory})
     assert lacks(bench.pack().verify(integrity_only=True), "has-memory-log")
+
+
+@pytest.mark.parametrize("gap", [{"samples": 0}, {"series": ""}])
+def test_a_memory_log_is_a_series_with_samples(bench, gap):
+    memory = Memory(
+        **{"series": "memory.json", "samples": 2, **gap},
+        peak_rss_bytes=Fact(value=1, source="x"),
+        peak_device_bytes=Fact(unknown="none"),
+    )
+    bench.reference = Run(changes={"memory": memory})
+    assert found(bench.pack().verify(integrity_only=True), "has-memory-log", "fail")
 
 
 def test_a_run_without_outputs_has_no_output_summary(bench):

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from reprobundle.errors import MissingMemberError, StructureError
 from reprobundle.format.attach import attach_replay
 from reprobundle.format.canonical import encode
 from reprobundle.format.manifest import MANIFEST_PATH
@@ -64,6 +65,26 @@ def test_a_truncated_bundle_is_unreadable(bench, cut):
 def test_a_file_that_is_no_bundle_is_unreadable(bench):
     bench.path.write_bytes(b"%PDF-1.4 nothing of ours")
     assert verdict(bench.verify()) == UNREADABLE
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (MissingMemberError("it is not there", rule="R"), TAMPERED),
+        (StructureError("two entries overlap", rule="R"), UNREADABLE),
+    ],
+)
+def test_what_opening_a_bundle_refuses_decides_the_verdict(
+    bench, monkeypatch, error, expected
+):
+    def refuse(path):
+        raise error
+
+    bench.pack()
+    monkeypatch.setattr("reprobundle.verify.verify.open_bundle", refuse)
+    report = bench.verify()
+    assert verdict(report) == expected
+    assert error.args[0].partition(" [")[0] in " ".join(report.reasons)
 
 
 def test_a_newer_major_version_is_named_as_that(bench):
@@ -206,6 +227,14 @@ def test_an_output_must_not_point_to_nothing(bench, changes, words):
     lie = msgspec.structs.replace(record.outputs[0], **changes)
     report = sealed_with(bench, outputs=(lie, *record.outputs[1:]))
     assert words in found(report, "run-members", "fail")[0].reason
+
+
+def test_a_memory_series_must_be_beside_its_record(bench):
+    bench.pack()
+    record, _ = bench.reference.build(bench.folder)
+    memory = msgspec.structs.replace(record.memory, series="gone.json")
+    lie = found(sealed_with(bench, memory=memory), "run-members", "fail")[0]
+    assert lie.where == "runs/1/gone.json"
 
 
 def test_an_output_must_not_be_described_twice(bench):

@@ -11,6 +11,7 @@ from reprobundle.format.record import (
     Outcome,
     Process,
     Remark,
+    SeedCall,
 )
 from tests.verify.builder import (
     DRIFTED,
@@ -93,6 +94,15 @@ def test_other_seeds_inside_the_script_are_a_warning(bench):
     bench.replay(randomness=msgspec.structs.replace(record.randomness, calls=calls))
     report = bench.verify()
     assert found(report, "seed-calls", "warn")[0].got == "torch.manual_seed(17)"
+
+
+def test_seeds_that_a_worker_process_sets_are_its_own_business(bench):
+    worker = SeedCall(function="random.seed", value="99", where="w.py:1", pid=7)
+    bench.pack()
+    record, _ = bench.replay_tree()
+    calls = (*record.randomness.calls, worker)
+    bench.replay(randomness=msgspec.structs.replace(record.randomness, calls=calls))
+    assert bench.verify().exit_status == 0
 
 
 def test_a_file_outside_the_project_may_lie_elsewhere(bench):

@@ -73,8 +73,11 @@ def test_every_verdict_has_a_place_and_a_status():
 @pytest.mark.parametrize("name", ["nonsense", "member-digest", "output-differs"])
 def test_only_warnings_can_be_allowed(bench, name):
     bench.pack().replay()
-    with pytest.raises(BadCallError, match="no warning"):
+    with pytest.raises(BadCallError, match="no warning") as caught:
         bench.verify(allow=(name,))
+    assert "environment-drift" in caught.value.advice
+    for never in ("cpu-fallback", "member-digest"):
+        assert never not in caught.value.advice
 
 
 def test_an_allowance_takes_away_only_the_warning_it_names(bench):

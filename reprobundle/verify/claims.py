@@ -1,0 +1,117 @@
+"""Which replays decide about a bundle, claim by claim (V20)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from reprobundle.format.findings import Finding, Judgement, Verdict
+from reprobundle.format.reader import ReplayFile
+from reprobundle.format.record import Record
+from reprobundle.verify.checks import finding
+from reprobundle.verify.devices import platform_label
+from reprobundle.verify.sealed import Sealed
+
+SMOKE = "smoke"
+
+_NEGATIVE = (Verdict.NOT_REPRODUCED.value, Verdict.DIFFERENT_FAILURE.value)
+_POSITIVE = (
+    Verdict.BIT_IDENTICAL.value,
+    Verdict.WITHIN_TOLERANCE.value,
+    Verdict.WITH_WARNINGS.value,
+)
+
+
+class Replay(NamedTuple):
+    """A replay whose integrity holds: its id, its record, and where it lies."""
+
+    id: str
+    record: Record
+    source: ReplayFile
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """Records of one occasion and one claim are judged together."""
+        return self.record.occasion or self.id, self.record.claim
+
+
+def deciding(sealed: Sealed, chosen: Sequence[Replay]) -> list[Replay]:
+    """Return, for each claim, all records of the newest occasion that counts.
+
+    Where the policy names platforms, a replay made on one of them counts before any
+    newer one made elsewhere.
+
+    Args:
+        sealed: The decoded documents of the bundle.
+        chosen: The replays to judge, newest last.
+    """
+    wanted = sealed.policy.intent.accepting_platforms
+    found: list[Replay] = []
+    for claim in dict.fromkeys(one.record.claim for one in chosen):
+        of_claim = [one for one in chosen if one.record.claim == claim]
+        accepted = [one for one in of_claim if platform_label(one.record) in wanted]
+        newest = (accepted or of_claim)[-1]
+        found += [one for one in of_claim if one.group == newest.group]
+    return found
+
+
+def check_claims(
+    sealed: Sealed,
+    chosen: Sequence[Replay],
+    judgements: Mapping[str, Judgement],
+    *,
+    advice: str,
+) -> Iterator[Finding]:
+    """Yield whether anybody replayed the bundle, and every claim of it.
+
+    Args:
+        sealed: The decoded documents of the bundle.
+        chosen: The judged replays, newest last.
+        judgements: Record id → judgement.
+        advice: How to replay the bundle.
+    """
+    if not chosen:
+        reason = "nobody has replayed it"
+        yield finding("replayed", "not-checked", reason, advice=advice)
+        return
+    yield finding("replayed", "pass", f"{len(chosen)} replay records")
+    counted = deciding(sealed, chosen)
+    done = {one.record.claim for one in counted}
+    for claim in sealed.claims:
+        if claim in done:
+            yield finding("claim-replayed", "pass", where=claim)
+        elif claim != SMOKE:
+            reason = f"the claim {claim!r} was not replayed"
+            yield finding("claim-replayed", "not-checked", reason, where=claim)
+    yield from _disagreement(chosen, judgements, counted)
+
+
+def _disagreement(
+    chosen: Sequence[Replay],
+    judgements: Mapping[str, Judgement],
+    counted: Sequence[Replay],
+) -> Iterator[Finding]:
+    """Warn if an older or other replay of a reproduced claim says no."""
+    decisive = {one.id for one in counted}
+    for claim in dict.fromkeys(one.record.claim for one in counted):
+        verdicts = [
+            judgements[one.id].verdict for one in counted if one.record.claim == claim
+        ]
+        if not all(verdict in _POSITIVE for verdict in verdicts):
+            continue
+        others = [
+            one
+            for one in chosen
+            if one.record.claim == claim
+            and one.id not in decisive
+            and judgements[one.id].verdict in _NEGATIVE
+        ]
+        if not others:
+            yield finding("replays-disagree", "pass", where=claim)
+        for one in others:
+            yield finding(
+                "replays-disagree",
+                "warn",
+                f"this other replay of claim {claim!r} is {judgements[one.id].verdict}",
+                where=one.id,
+            )

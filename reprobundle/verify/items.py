@@ -1,0 +1,285 @@
+"""Every kind of finding: which check makes it, when, and what it leads to.
+
+A finding's id belongs to exactly one check; what a finding means for the verdict is
+looked up here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from reprobundle.format.findings import CheckOutcome, Verdict
+
+_V = Verdict
+
+
+class Item(NamedTuple):
+    """One kind of finding.
+
+    Attributes:
+        id: Stable name of the finding.
+        check: Number of the check that makes it.
+        text: When the finding is made.
+        consequence: The verdict an outcome leads to; an outcome that is not named
+            takes nothing from the verdict.
+        allowable: Whether ``--allow`` may take its warning from the verdict.
+    """
+
+    id: str
+    check: str
+    text: str
+    consequence: Mapping[CheckOutcome, Verdict] = MappingProxyType({})
+    allowable: bool = True
+
+
+_UNREADABLE: Mapping[CheckOutcome, Verdict] = {"fail": _V.UNREADABLE}
+_TAMPERED: Mapping[CheckOutcome, Verdict] = {"fail": _V.TAMPERED}
+_REQUIRED: Mapping[CheckOutcome, Verdict] = {"fail": _V.INCOMPLETE}
+_UNKNOWN: Mapping[CheckOutcome, Verdict] = {"not-checked": _V.INCOMPLETE}
+_DIFFERS: Mapping[CheckOutcome, Verdict] = {"fail": _V.NOT_REPRODUCED}
+_WARNS: Mapping[CheckOutcome, Verdict] = {"warn": _V.WITH_WARNINGS}
+
+EVERY_ITEM: tuple[Item, ...] = (
+    # --- integrity
+    Item("container", "V1", "The file is no ZIP of this form.", _UNREADABLE),
+    Item("limits", "V1", "A size, count or depth exceeds its limit.", _UNREADABLE),
+    Item(
+        "format-version",
+        "V2",
+        "The format is newer than this verifier: another major version cannot be "
+        "read, of another minor version not everything is understood.",
+        {"fail": _V.UNREADABLE, **_UNKNOWN},
+    ),
+    Item("manifest", "V2", "The manifest is malformed.", _UNREADABLE),
+    Item("member-names", "V3", "A member has an unsafe name.", _UNREADABLE),
+    Item(
+        "membership",
+        "V3",
+        "A member is listed but absent, or present but not listed.",
+        _TAMPERED,
+    ),
+    Item("member-digest", "V4", "A sealed member's content was altered.", _TAMPERED),
+    Item("chunk-digests", "V4", "A chunk does not have its digest.", _TAMPERED),
+    Item(
+        "sealed-document",
+        "V5",
+        "The policy, the lock or a run record is missing or breaks its schema.",
+        _UNREADABLE,
+    ),
+    Item(
+        "run-members",
+        "V5",
+        "A sealed record and the members beside it contradict each other.",
+        _TAMPERED,
+    ),
+    Item("replay-record", "V6", "A replay's record breaks its schema.", _TAMPERED),
+    Item(
+        "replay-name",
+        "V6",
+        "A replay's record does not have the digest it is named by.",
+        _TAMPERED,
+    ),
+    Item("replay-bundle", "V6", "A replay names another bundle.", _TAMPERED),
+    Item(
+        "replay-members",
+        "V6",
+        "A replay's members are not those its record states.",
+        _TAMPERED,
+    ),
+    Item("expect-id", "V7", "The bundle is not the one expected.", _TAMPERED),
+    # --- the bundle
+    Item(
+        "vacuous-tolerance",
+        "V8",
+        "A tolerance admits errors as large as the values, or half of the elements.",
+        _WARNS,
+    ),
+    Item("has-lockfile", "V9", "There is no lockfile.", _REQUIRED),
+    Item("has-script", "V9", "A source file of the run is missing.", _REQUIRED),
+    Item(
+        "has-input-sample",
+        "V9",
+        "The run read inputs, and none of them is included.",
+        _REQUIRED,
+    ),
+    Item(
+        "has-seeds",
+        "V9",
+        "Seeds and generator states were not recorded; a warning if random numbers "
+        "were drawn and no seed was set.",
+        {**_REQUIRED, **_WARNS},
+    ),
+    Item("has-versions", "V9", "A version is unknown.", _REQUIRED),
+    Item("has-memory-log", "V9", "There is no memory log.", _REQUIRED),
+    Item("has-output-summary", "V9", "No output is described.", _REQUIRED),
+    Item("has-linux-reference", "V9", "No finished run on Linux is here.", _REQUIRED),
+    Item("lists-versions", "V10", "Versions and machine are documented."),
+    Item("lists-start", "V10", "Weights, input, seeds and shapes are recorded."),
+    Item("lists-error", "V10", "The complete original error is kept."),
+    Item("lists-memory", "V10", "Device memory was logged at named points."),
+    Item("lists-pressure", "V10", "Memory pressure was checked during the run."),
+    Item("lists-one-change", "V10", "Sizes were changed one at a time."),
+    Item("lists-minimal", "V10", "A minimal test was made."),
+    Item("lists-same-script", "V10", "MPS and CPU ran the same script."),
+    Item("lists-fallback", "V10", "CPU fallback is documented."),
+    Item("lists-together", "V10", "All required members lie together."),
+    Item("lists-second-person", "V10", "A second person ran it again."),
+    Item(
+        "reference-ending",
+        "V11",
+        "A sealed run did not come to the end its author intended.",
+        _REQUIRED,
+    ),
+    Item(
+        "reference-trouble",
+        "V11",
+        "A sealed run was not watched completely, or cannot be trusted as it is.",
+        {**_REQUIRED, **_WARNS},
+    ),
+    Item("reference-gap", "V11", "A fact about a sealed run is missing."),
+    Item(
+        "reference-not-repeatable",
+        "V11",
+        "Two runs on the author's machine differ by more than the policy admits, or "
+        "agree only because their own noise widened it.",
+        _WARNS,
+    ),
+    # --- one replay
+    Item("same-run", "V12", "The replay stands against no sealed run.", _DIFFERS),
+    Item("same-files", "V12", "The replay started from other files.", _DIFFERS),
+    Item("same-command", "V12", "The replay ran another command.", _DIFFERS),
+    Item("same-seed", "V12", "The replay was started with another seed.", _DIFFERS),
+    Item("seed-calls", "V12", "The script set other seeds.", _WARNS),
+    Item("same-inputs", "V12", "An input had other content.", _DIFFERS),
+    Item(
+        "reduced-input",
+        "V12",
+        "The replay did not read all inputs, or says that it read less.",
+        _WARNS,
+        allowable=False,
+    ),
+    Item(
+        "standin-data",
+        "V12",
+        "The replay says that other data stood in for an input.",
+        {"not-checked": _V.PARTIAL},
+    ),
+    Item("nothing-entered", "V13", "No process was observed.", _REQUIRED),
+    Item(
+        "masked-failure",
+        "V13",
+        "A process failed although the command reported success.",
+        _DIFFERS,
+    ),
+    Item(
+        "wrote-original-project",
+        "V13",
+        "The run wrote into the original project instead of its copy.",
+        _DIFFERS,
+    ),
+    Item("python-not-entered", "V13", "A Python process was not observed.", _WARNS),
+    Item("read-original-project", "V13", "The run read the original project.", _WARNS),
+    Item(
+        "read-outside-project",
+        "V13",
+        "The run read files outside the project whose content is not known.",
+        _WARNS,
+    ),
+    Item("wrote-outside-project", "V13", "The run wrote outside the project.", _WARNS),
+    Item("network-used", "V13", "The run used the network.", _WARNS),
+    Item("run-warning", "V13", "The run gave another warning.", _WARNS),
+    Item("run-failure", "V13", "The run cannot be trusted as it is.", _REQUIRED),
+    Item("run-gap", "V13", "A fact about the replay is missing."),
+    Item(
+        "stopped",
+        "V14",
+        "The replay stopped for a named reason.",
+        {"not-checked": _V.NOT_RUN_HERE},
+    ),
+    Item("run-completed", "V14", "The replay did not come to its end.", _UNKNOWN),
+    Item("exit-status", "V14", "The command ended otherwise.", _DIFFERS),
+    Item("expected-failure", "V14", "The expected failure did not happen.", _DIFFERS),
+    Item(
+        "same-failure",
+        "V14",
+        "Another failure happened than the expected one.",
+        {"fail": _V.DIFFERENT_FAILURE},
+    ),
+    Item("device-asked", "V15", "The device asked for was not used.", _REQUIRED),
+    Item(
+        "standin-device",
+        "V15",
+        "A stand-in took the accelerator's place, or facts rule the device out.",
+        _WARNS,
+        allowable=False,
+    ),
+    Item(
+        "cpu-fallback",
+        "V15",
+        "Operators ran on the CPU, or it is not known whether they did.",
+        {**_WARNS, **_UNKNOWN},
+        allowable=False,
+    ),
+    Item(
+        "accepting-platform",
+        "V15",
+        "The result counts on other platforms only.",
+        {"not-checked": _V.NOT_DECIDABLE_HERE},
+    ),
+    Item("output-missing", "V16", "An output did not come out.", _DIFFERS),
+    Item("output-unexpected", "V16", "An additional output came out.", _WARNS),
+    Item("output-differs", "V17", "An output is outside the policy.", _DIFFERS),
+    Item("output-not-compared", "V17", "An output could not be compared.", _UNKNOWN),
+    Item("output-excluded", "V17", "A rule or another claim leaves an output out."),
+    Item("nothing-compared", "V17", "There was nothing to compare.", _REQUIRED),
+    Item(
+        "hidden-by-atol",
+        "V17",
+        "Only an absolute tolerance as large as the values admits an output.",
+        _WARNS,
+    ),
+    Item(
+        "values-not-compared",
+        "V17",
+        "The profile compat compared structure, not values.",
+        _WARNS,
+    ),
+    Item("nan-in-output", "V17", "Both sides hold NaN in the same places.", _WARNS),
+    Item("output-all-zero", "V17", "Every value of an output is zero.", _WARNS),
+    Item("output-empty", "V17", "An output holds nothing.", _WARNS),
+    Item(
+        "environment-drift",
+        "V18",
+        "A fact that is known to change numbers differs, and the outputs do too.",
+        _WARNS,
+    ),
+    Item(
+        "unsynchronised-timing",
+        "V19",
+        "A time was taken without waiting for the device.",
+        _WARNS,
+    ),
+    # --- all replays together
+    Item(
+        "replayed",
+        "V20",
+        "Nobody has replayed the bundle.",
+        {"not-checked": _V.NOT_YET_REPLAYED},
+    ),
+    Item(
+        "claim-replayed",
+        "V20",
+        "A claim was not replayed.",
+        {"not-checked": _V.PARTIAL},
+    ),
+    Item(
+        "replays-disagree",
+        "V20",
+        "Another replay of a reproduced claim was not reproduced.",
+        _WARNS,
+    ),
+)
+
+ITEMS: Mapping[str, Item] = MappingProxyType({item.id: item for item in EVERY_ITEM})

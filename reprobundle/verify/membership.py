@@ -1,0 +1,117 @@
+"""Whether a run record and the members that belong to it agree (V5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from reprobundle.format.findings import Finding
+from reprobundle.format.reader import Bundle
+from reprobundle.format.record import ContentMember, Output, Record
+from reprobundle.verify.checks import finding
+
+
+def check_run_members(bundle: Bundle, runs: Mapping[int, Record]) -> Iterator[Finding]:
+    """Yield the findings of V5 about the members of every sealed run."""
+    bad = False
+    for number, record in sorted(runs.items()):
+        for found in _sealed_run(bundle, number, record):
+            bad = True
+            yield found
+    if not bad:
+        count = sum(len(record.members) for record in runs.values())
+        yield finding("run-members", "pass", f"{count:,} members of {len(runs)} runs")
+
+
+def _sealed_run(bundle: Bundle, number: int, record: Record) -> Iterator[Finding]:
+    top = f"runs/{number}/"
+    there = {
+        path.removeprefix(top)
+        for path in bundle.members
+        if path.startswith(top) and path != f"{top}record.json"
+    }
+    yield from check_presence("run-members", top, record, there)
+    for stated in record.members:
+        member = bundle.members.get(top + stated.name)
+        if member is not None and _differs(stated, member.size_bytes, member.blake3):
+            yield finding(
+                "run-members",
+                "fail",
+                "the record states another digest than the manifest",
+                where=top + stated.name,
+                expected=stated.blake3,
+                got=member.blake3,
+            )
+    yield from check_references("run-members", bundle, top, record)
+    for read in record.reads:
+        held = bundle.members.get(read.member) if read.member else None
+        if read.member and (held is None or held.blake3 != read.blake3):
+            yield finding(
+                "run-members",
+                "fail",
+                "the bundle does not hold the input that the run read",
+                where=read.member,
+                expected=read.blake3,
+                got=held.blake3 if held else "no such member",
+            )
+
+
+def _differs(stated: ContentMember, size_bytes: int, digest: str) -> bool:
+    return (stated.size_bytes, stated.blake3) != (size_bytes, digest)
+
+
+def check_presence(
+    name: str, top: str, record: Record, there: set[str]
+) -> Iterator[Finding]:
+    """Yield members that are stated but absent, present but unstated, or twice."""
+    stated = [member.name for member in record.members]
+    for missing in sorted(set(stated) - there):
+        yield finding(
+            name, "fail", "the record names it, it is not there", where=top + missing
+        )
+    for extra in sorted(there - set(stated)):
+        yield finding(
+            name, "fail", "it is there, the record does not name it", where=top + extra
+        )
+    if len(set(stated)) != len(stated):
+        yield finding(name, "fail", "the record names a member twice", where=top)
+
+
+def check_references(
+    name: str, bundle: Bundle, top: str, record: Record
+) -> Iterator[Finding]:
+    """Yield outputs whose content is not the one the record describes."""
+    own = {member.name: member.blake3 for member in record.members}
+    names = [output.name for output in record.outputs]
+    if len(set(names)) != len(names):
+        yield finding(name, "fail", "the record describes an output twice", where=top)
+    for output in record.outputs:
+        held = _held(output, own, bundle)
+        if held is not None and held != output.blake3:
+            yield finding(
+                name,
+                "fail",
+                "the content stored for this output is another one",
+                where=f"{top}{output.name}",
+                expected=output.blake3,
+                got=held or "no such member",
+            )
+        tensors = output.arrays_member
+        if tensors and tensors not in own and tensors not in bundle.members:
+            yield finding(
+                name, "fail", "the output's tensors are not there", where=top + tensors
+            )
+    series = record.memory.series
+    if series and series not in own:
+        yield finding(
+            name, "fail", "the memory series is not there", where=top + series
+        )
+
+
+def _held(output: Output, own: Mapping[str, str], bundle: Bundle) -> str | None:
+    """Return the digest of the stored content, empty if absent, None if not stored."""
+    if output.stored == "none":
+        return None
+    if output.stored == "here":
+        return own.get(output.member, "")
+    member = bundle.members.get(output.member)
+    return member.blake3 if member is not None else ""
