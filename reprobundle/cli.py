@@ -6,6 +6,7 @@ bundle is to answer in a tenth of a second.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -307,7 +308,9 @@ def replay(
     from reprobundle.report.planned import render_plan
     from reprobundle.report.screen import Screen
 
-    click.echo(render_plan(plan, Screen.of(sys.stderr)), err=True)
+    fresh = environment == "fresh"
+    shown = render_plan(plan, Screen.of(sys.stderr), fresh_environment=fresh)
+    click.echo(shown, err=True)
     if not yes and not _consents():
         return EXIT_BAD_CALL
     if detach:
@@ -470,6 +473,14 @@ def _say(line: str) -> None:
     click.echo(line, err=True)
 
 
+def _tell_job(error: ReprobundleError) -> None:
+    """Let a detached replay that ends with an error say so, if this is one."""
+    if "REPROBUNDLE_JOB" in os.environ:
+        from reprobundle.replay.jobs import report_result
+
+        report_result(error.exit_status, str(error))
+
+
 def run(arguments: list[str]) -> int:
     """Run the command line and return its exit status.
 
@@ -486,6 +497,7 @@ def run(arguments: list[str]) -> int:
         return EXIT_BAD_CALL
     except ReprobundleError as error:
         click.echo(f"reprobundle: {error}", err=True)
+        _tell_job(error)
         return error.exit_status
     except KeyboardInterrupt:
         click.echo("interrupted", err=True)

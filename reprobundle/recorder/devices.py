@@ -30,6 +30,7 @@ class Devices:
         self._torch: Any = None
         self._cuda_in_use: Callable[[], bool] | None = None
         self.on_accelerator: Callable[[], None] | None = None
+        self.on_possible: Callable[[], None] | None = None
 
     def use_torch(self, torch: ModuleType) -> None:
         """Learn which accelerators this build of torch can use at all."""
@@ -37,6 +38,7 @@ class Devices:
         version = getattr(torch, "version", None)
         if getattr(version, "cuda", None) or getattr(version, "hip", None):
             self._cuda_in_use = torch.cuda.is_initialized
+            self._call(self.on_possible)
 
     def continue_in_fork(self) -> None:
         """See everything anew: a fork reports for itself."""
@@ -52,8 +54,13 @@ class Devices:
             # No Apple GPU exists there; nothing measured on it may pass for one.
             name = "mps-standin"
         self._session.emit("device", device=name, seen_on=seen_on)
-        if device_type not in _HOST and self.on_accelerator is not None:
-            self._session.attempt("accelerator facts", self.on_accelerator)
+        if device_type not in _HOST:
+            self._call(self.on_possible)
+            self._call(self.on_accelerator)
+
+    def _call(self, action: Callable[[], None] | None) -> None:
+        if action is not None:
+            self._session.attempt("accelerator", action)
 
     def note_tensors(self, values: Any, seen_on: str) -> None:
         """Report the devices of the tensors among `values`, one level deep."""

@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
+    from typing import Any
 
     from .session import Session
 
@@ -27,6 +28,17 @@ _FLUSH_COST_FACTOR = 200
 class Total:
     """Sums over all entries of one phase, and a thinned series of durations."""
 
+    __slots__ = (
+        "_kept",
+        "_stride",
+        "count",
+        "longest_ns",
+        "name",
+        "synchronizations",
+        "synchronized",
+        "total_ns",
+    )
+
     def __init__(self, name: str) -> None:
         self.name = name
         self.count = 0
@@ -37,19 +49,24 @@ class Total:
         self._kept: list[int] = []
         self._stride = 1
 
-    def add(self, elapsed_ns: int) -> None:
-        """Count one entry of this length."""
-        if self.count % self._stride == 0:
-            self._kept.append(elapsed_ns)
-            if len(self._kept) >= _KEPT:
-                # Every second one goes, evenly over the whole run: keeping only the
-                # first ones would make the median that of the warm-up.
-                del self._kept[1::2]
-                self._stride *= 2
-        self.count += 1
+    def add(self, elapsed_ns: int, *, counted: bool = True) -> None:
+        """Add this time, and count it as an entry unless told otherwise."""
         self.total_ns += elapsed_ns
+        if not counted:
+            return
+        if self.count % self._stride == 0:
+            self._keep(elapsed_ns)
+        self.count += 1
         if elapsed_ns > self.longest_ns:
             self.longest_ns = elapsed_ns
+
+    def _keep(self, elapsed_ns: int) -> None:
+        self._kept.append(elapsed_ns)
+        if len(self._kept) >= _KEPT:
+            # Every second one goes, evenly over the whole run: keeping only the first
+            # ones would make the median that of the warm-up.
+            del self._kept[1::2]
+            self._stride *= 2
 
     def note(self, how: str) -> None:
         """Note how the device was synchronised for one clock reading."""
@@ -89,54 +106,65 @@ class Clock:
         synchronize: Waits for the device in use; returns ``cpu``, ``cuda``, ``mps``,
             ``none``, or ``capturing`` when work is only being noted down for later:
             that is no entry of a phase.
+
+    Attributes:
+        waits: Whether there may be a device to wait for; False saves the question.
+        steps: Optimizer steps so far.
     """
+
+    # Spans open and close between kernels, when nothing of ours is in the caches: each
+    # attribute and call that is saved here saves more than it seems to.
+    __slots__ = (
+        "_changed",
+        "_claimed",
+        "_due_ns",
+        "_open",
+        "_session",
+        "_synchronize",
+        "_thread",
+        "_totals",
+        "steps",
+        "waits",
+    )
 
     def __init__(self, session: Session, synchronize: Callable[[], str]) -> None:
         self._session = session
         self._synchronize = synchronize
-        self._thread = get_ident()
-        self._claimed = False
-        self.steps = 0
-        self._reset()
-
-    def _reset(self) -> None:
-        self._totals: dict[str, Total] = {}
-        self._open: list[list[int]] = []
-        self._names: list[str] = []
-        self._sent_ns = monotonic_ns()
-        self._pause_ns = _FLUSH_NS
-        self._changed = False
+        self.waits = True
+        self.continue_in_fork()
 
     def continue_in_fork(self) -> None:
         """Start anew: the parent reports what happened before the fork."""
         self._thread = get_ident()
         self._claimed = False
+        self._totals: dict[str, Total] = {}
+        # For each open span: its total, when it began, time of spans inside it.
+        self._open: list[list[Any]] = []
+        self._due_ns = monotonic_ns() + _FLUSH_NS
+        self._changed = False
         self.steps = 0
-        self._reset()
 
     def begin(self, name: str) -> bool:
         """Open a span of a phase of ours; tell whether `end` must be called."""
         try:
             if get_ident() != self._thread and not self._claim(name):
                 return False
-            if self._names and self._names[-1] != "optimizer":
+            if self._open and self._open[-1][0].name != "optimizer":
                 return False
-            if name != "import":
-                self._claimed = True
-            how = self._synchronize()
+            how = self._synchronize() if self.waits else "cpu"
+            if how == "capturing":
+                return False
+            total = self._totals.get(name) or self._new_total(name)
             if how != "cpu":
-                if how == "capturing":
-                    return False
-                self._total(name).note(how)
-            self._names.append(name)
-            self._open.append([monotonic_ns(), 0])
+                total.note(how)
+            self._open.append([total, monotonic_ns(), 0])
         except Exception as error:
             self._session.trouble("phases", error)
             return False
         return True
 
     def _claim(self, name: str) -> bool:
-        if self._claimed or self._names or name == "import":
+        if self._claimed or self._open or name == "import":
             return False
         self._thread = get_ident()
         return True
@@ -150,34 +178,25 @@ class Clock:
         if not self._open or get_ident() != self._thread:
             return
         try:
-            how = self._synchronize()
-            now = monotonic_ns()
-            name = self._names.pop()
-            began, nested_ns = self._open.pop()
-            elapsed = now - began
+            total, began_ns, nested_ns = self._open.pop()
+            how = self._synchronize() if self.waits else "cpu"
+            now_ns = monotonic_ns()
             if self._open:
-                self._open[-1][1] += elapsed
-            self._close(name, elapsed - nested_ns, how, counted=counted)
-            if now - self._sent_ns > self._pause_ns:
+                self._open[-1][2] += now_ns - began_ns
+            if how != "cpu":
+                total.note(how)
+            total.add(now_ns - began_ns - nested_ns, counted=counted)
+            self._changed = True
+            if now_ns > self._due_ns:
                 self.flush()
         except Exception as error:
             self._session.trouble("phases", error)
 
-    def _close(self, name: str, elapsed_ns: int, how: str, *, counted: bool) -> None:
-        total = self._totals.get(name) or self._total(name)
-        if how != "cpu":
-            total.note(how)
-        if counted:
-            total.add(elapsed_ns)
-        else:
-            total.total_ns += elapsed_ns
-        self._changed = True
-
     def is_open(self, name: str) -> bool:
         """Tell whether the innermost open span is of this phase, in this thread."""
         return (
-            bool(self._names)
-            and self._names[-1] == name
+            bool(self._open)
+            and self._open[-1][0].name == name
             and get_ident() == self._thread
         )
 
@@ -187,7 +206,7 @@ class Clock:
 
     def add_named(self, name: str, elapsed_ns: int, readings: tuple[str, str]) -> None:
         """Count one entry of a phase that the script names."""
-        total = self._total(name)
+        total = self._totals.get(name) or self._new_total(name)
         for how in readings:
             total.note(how)
         total.add(elapsed_ns)
@@ -195,7 +214,7 @@ class Clock:
 
     def synchronize(self) -> str:
         """Wait for the device in use and return how."""
-        return self._synchronize()
+        return self._synchronize() if self.waits else "cpu"
 
     def flush(self) -> None:
         """Send the totals if any changed."""
@@ -204,9 +223,8 @@ class Clock:
         began = monotonic_ns()
         self._changed = False
         self._session.attempt("phases", self._send)
-        self._sent_ns = monotonic_ns()
-        cost_ns = self._sent_ns - began
-        self._pause_ns = max(_FLUSH_NS, _FLUSH_COST_FACTOR * cost_ns)
+        now_ns = monotonic_ns()
+        self._due_ns = now_ns + max(_FLUSH_NS, _FLUSH_COST_FACTOR * (now_ns - began))
 
     def _send(self) -> None:
         totals = [total.fields() for total in list(self._totals.values())]
@@ -218,10 +236,11 @@ class Clock:
         self._changed = True
         return self.steps
 
-    def _total(self, name: str) -> Total:
-        total = self._totals.get(name)
-        if total is None:
-            total = self._totals[name] = Total(name)
+    def _new_total(self, name: str) -> Total:
+        if name != "import":
+            # From here on the measured thread stays the same.
+            self._claimed = True
+        total = self._totals[name] = Total(name)
         return total
 
 

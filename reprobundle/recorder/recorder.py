@@ -44,6 +44,8 @@ class Recorder:
         self._package = package
         self.devices = Devices(session)
         self.clock = Clock(session, self.devices.synchronize)
+        self.clock.waits = False
+        self.devices.on_possible = self._wait_for_devices
         self.memory = Memory(session, self.devices)
         self.sampler = Sampler(self.memory)
         self.files = FileWatch(session)
@@ -117,6 +119,9 @@ class Recorder:
             attempt(part, action, torch)
         self.devices.on_accelerator = self.libraries.on_accelerator
         self.memory.sample("torch imported")
+
+    def _wait_for_devices(self) -> None:
+        self.clock.waits = True
 
     def _stay_uncompiled(self, torch: ModuleType) -> None:
         run_uncompiled(torch, self._package.__name__)

@@ -91,8 +91,7 @@ class Training:
         kind.__call__.__name__ = getattr(original, "__name__", "__call__")
 
     def _look_at_call(self, module: Any, arguments: Any) -> None:
-        self._calls += 1
-        calls = self._calls
+        calls = self._calls = self._calls + 1
         if calls > _LOOKS_IN_A_ROW and calls & (calls - 1):
             return
         self._session.attempt("devices", self._look, module, arguments)

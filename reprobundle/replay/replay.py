@@ -21,10 +21,22 @@ from reprobundle.format.canonical import encode
 from reprobundle.format.digests import digest_file
 from reprobundle.format.findings import Report
 from reprobundle.format.reader import Bundle, check_digests, extract, open_bundle
-from reprobundle.format.record import Command, FileRead, Outcome, Record, Remark
+from reprobundle.format.record import (
+    Command,
+    Fact,
+    FileRead,
+    Outcome,
+    Record,
+    Remark,
+)
 from reprobundle.format.writer import Source
 from reprobundle.replay import stopped
-from reprobundle.replay.environment import build_fresh, check_current, install_entry
+from reprobundle.replay.environment import (
+    PythonEnvironment,
+    build_fresh,
+    check_current,
+    install_entry,
+)
 from reprobundle.replay.plan import SMOKE, PlannedRun, ReplayPlan, make_plan
 from reprobundle.run.assemble import Assembled, assemble
 from reprobundle.run.command import replay_base
@@ -150,6 +162,7 @@ class _Job:
         self.sealed: dict[str, str] = {}
         self.staged: dict[str, str] = {}
         self.obstacle: Outcome | None = None
+        self.facts = {"replay.environment": _fact(options.environment)}
 
     def prepare(self) -> None:
         """Extract the files and make the environment."""
@@ -211,6 +224,7 @@ class _Job:
             install_entry(built.python)
             self.python = built.python
             self.drift = built.drift
+            self.facts = _facts_of(built)
             return
         self.python = (
             _current_python()
@@ -309,6 +323,7 @@ class _Job:
             device=self.options.device,
             ignored=(self.folder.resolve(), self.python.resolve().parent.parent),
             metrics=self.plan.policy.metrics,
+            extra_facts=self.facts,
             echo=self.options.echo,
         )
 
@@ -362,6 +377,24 @@ class _Job:
             attach_replay(self.options.bundle, record, sources)
             for record, sources in trees
         ]
+
+
+def _fact(value: str | tuple[str, ...]) -> Fact:
+    return Fact(value=value, source="replay")
+
+
+def _facts_of(built: PythonEnvironment) -> dict[str, Fact]:
+    """Return how a fresh environment was made, for the record."""
+    left_out = (f"{one.name} {one.version}: {one.reason}" for one in built.left_out)
+    return {
+        "replay.environment": _fact("fresh"),
+        "replay.environment.installer": _fact(built.installer),
+        "replay.environment.commands": _fact(
+            tuple(" ".join(command) for command in built.commands)
+        ),
+        "replay.environment.left_out": _fact(tuple(left_out)),
+        "replay.environment.other_builds": _fact(tuple(built.other_builds)),
+    }
 
 
 def _drift_remark(drift: Drift) -> Remark:

@@ -9,17 +9,33 @@ from reprobundle.report import text
 from reprobundle.report.layout import paragraph
 from reprobundle.report.screen import Line, Screen, Style
 
+# Room for the archives beside the unpacked packages.
+ARCHIVES = 1.5
 
-def render_plan(plan: ReplayPlan, screen: Screen | None = None) -> str:
-    """Return the commands, and the time, disk and memory the author measured."""
+
+def render_plan(
+    plan: ReplayPlan,
+    screen: Screen | None = None,
+    *,
+    fresh_environment: bool = False,
+) -> str:
+    """Return the commands, and the time, disk and memory the author measured.
+
+    Args:
+        plan: What would be run.
+        screen: Where it is shown.
+        fresh_environment: Whether an environment is built for it first.
+    """
     screen = screen or Screen()
     lines: list[Line] = []
-    for label, words, style in _told(plan):
+    for label, words, style in _told(plan, fresh_environment=fresh_environment):
         lines.extend(paragraph(screen, label, words, style=style, whole=True))
     return screen.text(lines)
 
 
-def _told(plan: ReplayPlan) -> Iterator[tuple[str, str, Style]]:
+def _told(
+    plan: ReplayPlan, *, fresh_environment: bool
+) -> Iterator[tuple[str, str, Style]]:
     yield "bundle", plan.bundle, ""
     yield "integrity", "every digest is right", "good"
     for run in plan.runs:
@@ -30,6 +46,11 @@ def _told(plan: ReplayPlan) -> Iterator[tuple[str, str, Style]]:
     time, disk = text.duration(plan.expected_ns), text.size(3 * plan.files_bytes)
     needs = f"about {time}, {disk} disk, {memory} memory (as measured by the author)"
     yield "needs", needs, ""
+    if fresh_environment:
+        room = text.size(int(plan.lock.size_bytes * ARCHIVES))
+        packages = text.plural(len(plan.lock.distributions), "package")
+        words = f"{packages} from the lock, {room} disk; an equal one is used again"
+        yield "environment", words, ""
     if plan.skipped:
         yield "not run", f"claims {', '.join(plan.skipped)}", "warn"
     yield "warning", "this is foreign code; it runs with your rights", "warn"

@@ -20,6 +20,7 @@ from reprobundle.outputs.norms import (
     ScaledSum,
     exponent,
     plain,
+    product,
     square,
 )
 
@@ -222,14 +223,14 @@ class Deviation:
         if squares is not None:
             self.squares_b.add(squares[0])
             self.squares_a.add(squares[1])
-            self.product.add(float(np.vdot(b, a).real))
+            self.product.add(product(b, a))
             self.squares_d.add(square(difference))
             return
         exponents = exponent(b), exponent(a)
         b, a = b * 2.0 ** -exponents[0], a * 2.0 ** -exponents[1]
         self.squares_b.add(square(b), 2 * exponents[0])
         self.squares_a.add(square(a), 2 * exponents[1])
-        self.product.add(float(np.vdot(b, a).real), sum(exponents))
+        self.product.add(product(b, a), sum(exponents))
         power = exponent(difference)
         difference = difference * 2.0**-power
         self.squares_d.add(square(difference), 2 * power)

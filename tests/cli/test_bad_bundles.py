@@ -97,7 +97,7 @@ def test_one_flipped_byte_anywhere_in_the_content_is_found(packed, tmp_path):
 
 
 def forged(packed, tmp_path, change):
-    """Repack the bundle with changed contents and digests that fit, as a forger would."""
+    """Repack the bundle with changed contents and digests that fit them."""
     from reprobundle.format.writer import Source, write_bundle
 
     target = tmp_path / "forged.rpb.zip"

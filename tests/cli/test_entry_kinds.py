@@ -159,7 +159,8 @@ def test_a_write_into_the_original_project_is_a_failure(project):
 def test_a_checkpoint_that_is_resumed_keeps_both_states(project):
     (project / "state.bin").write_bytes(b"old")
     (project / "a.py").write_text(
-        "data = open('state.bin', 'rb').read()\nopen('state.bin', 'wb').write(data + b'new')\n"
+        "data = open('state.bin', 'rb').read()\n"
+        "open('state.bin', 'wb').write(data + b'new')\n"
     )
     target = project.parent / "x.rpb.zip"
     done = reprobundle("pack", "-o", target, "-q", "--", "python", "a.py", cwd=project)

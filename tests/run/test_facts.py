@@ -178,8 +178,11 @@ def test_on_mps_the_absence_of_a_warning_proves_nothing():
 @pytest.mark.parametrize(
     "message",
     [
-        "The operator 'aten::_ctc_loss' is not currently supported on the MPS backend "
-        "and will fall back to run on the CPU. This may have performance implications.",
+        (
+            "The operator 'aten::_ctc_loss' is not currently supported on the MPS "
+            "backend and will fall back to run on the CPU. This may have performance "
+            "implications."
+        ),
         "linalg_qr: limited to min(m,n) <= 512, falling back to CPU.",
     ],
 )

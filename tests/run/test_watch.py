@@ -47,7 +47,11 @@ def test_programs_that_are_no_python_are_not_counted():
 
 
 def test_a_fork_of_a_python_is_not_a_python_of_its_own():
-    code = "import os, time\nif os.fork() == 0: time.sleep(0.2); os._exit(0)\ntime.sleep(0.3)"
+    code = (
+        "import os, time\n"
+        "if os.fork() == 0: time.sleep(0.2); os._exit(0)\n"
+        "time.sleep(0.3)"
+    )
     seen = watched([sys.executable, "-c", code])
     assert len(seen) == 1
 
