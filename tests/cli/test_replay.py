@@ -103,6 +103,7 @@ def wait_for_file(folder, pattern):
 
 
 def wait_until(state, environment, job):
+    found = None
     for _ in range(300):
         done = reprobundle("status", "--json", job, env=environment)
         found = json.loads(done.out)[0]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from reprobundle.run.accessed import Places, accesses
-from reprobundle.run.events import EventFile, Open, Start
+from reprobundle.run.events import AnyEvent, EventFile, Open, Start
 
 START = Start(
     t_ns=0,
@@ -32,10 +32,8 @@ def places(tmp_path, monkeypatch):
 
 
 def sorted_opens(places, *opens):
-    events = (
-        START,
-        *(Open(t_ns=i, path=str(p), mode=m) for i, (p, m) in enumerate(opens)),
-    )
+    seen = [Open(t_ns=i, path=str(p), mode=m) for i, (p, m) in enumerate(opens)]
+    events: tuple[AnyEvent, ...] = (START, *seen)
     return accesses((EventFile(start=START, events=events, damaged_lines=0),), places)
 
 

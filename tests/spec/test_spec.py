@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
 import sys
@@ -25,11 +26,8 @@ def test_the_tables_are_those_of_the_code():
 
 
 def test_the_check_of_the_tables_can_fail(tmp_path, monkeypatch):
-    sys.path.insert(0, str(ROOT / "tools"))
-    try:
-        import spec_tables
-    finally:
-        sys.path.pop(0)
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    spec_tables = importlib.import_module("spec_tables")
     changed = tmp_path / "spec.md"
     changed.write_text(SPEC.replace("| R-4.1 |", "| R-4.1x |"), encoding="utf-8")
     monkeypatch.setattr(spec_tables, "SPEC", changed)
