@@ -17,8 +17,8 @@ from reprobundle import __version__
 from reprobundle.errors import EXIT_BAD_CALL, ReprobundleError
 
 if TYPE_CHECKING:
+    from reprobundle.replay.options import ReplayOptions
     from reprobundle.replay.plan import ReplayPlan
-    from reprobundle.replay.replay import ReplayOptions
 
 EXIT_INCOMPLETE = 11
 DEVICES = ("as-is", "cpu", "cuda", "mps")
@@ -291,7 +291,8 @@ def replay(
     shown, and you are asked.
     """
     from reprobundle.pack.passes import parse_passes
-    from reprobundle.replay.replay import ReplayOptions, inspect_plan
+    from reprobundle.replay.options import ReplayOptions
+    from reprobundle.replay.replay import inspect_plan
 
     options = ReplayOptions(
         bundle=bundle,

@@ -1,0 +1,334 @@
+"""The steps of one `replay`, in order: extract, make the environment, run, keep.
+
+A step that this machine cannot take is a result too: its reason is written into a
+record, and the record is attached like any other.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from reprobundle.errors import EnvironmentUnusableError
+from reprobundle.format.attach import attach_replay, write_replay_file
+from reprobundle.format.canonical import encode
+from reprobundle.format.digests import digest_file
+from reprobundle.format.reader import extract, open_bundle
+from reprobundle.format.record import (
+    Command,
+    Fact,
+    FileRead,
+    Outcome,
+    Record,
+    Remark,
+)
+from reprobundle.format.writer import Source
+from reprobundle.replay import stopped
+from reprobundle.replay.environment import (
+    PythonEnvironment,
+    build_fresh,
+    check_current,
+    install_entry,
+)
+from reprobundle.replay.options import ReplayOptions
+from reprobundle.replay.plan import PlannedRun, ReplayPlan
+from reprobundle.run.assemble import Assembled, assemble
+from reprobundle.run.command import replay_base
+from reprobundle.run.execute import PassPlan, execute
+from reprobundle.run.lock import Drift
+from reprobundle.run.project import Stage
+from reprobundle.run.space import require_space
+
+Say = Callable[[str], None]
+MOST_DRIFT_TOLD = 12
+
+
+class ReplayJob:
+    """The state of one call of `replay` between its steps."""
+
+    def __init__(
+        self, options: ReplayOptions, plan: ReplayPlan, folder: Path, say: Say
+    ) -> None:
+        self.options = options
+        self.plan = plan
+        self.folder = folder
+        self.say = say
+        self.occasion = secrets.token_hex(8)
+        self.drift: tuple[Drift, ...] = ()
+        self.python = Path(sys.executable)
+        self.sealed: dict[str, str] = {}
+        self.staged: dict[str, str] = {}
+        self.obstacle: Outcome | None = None
+        self.facts = {"replay.environment": _fact(options.environment)}
+
+    def prepare(self) -> None:
+        """Extract the files and make the environment."""
+        require_space(self.folder, 3 * self.plan.files_bytes, "copies of the project")
+        self._extract()
+        try:
+            self._make_environment()
+            self._tell_drift()
+        except EnvironmentUnusableError as error:
+            if error.stop != "platform":
+                raise
+            # The platform cannot have the recorded packages: that is a result, not
+            # an accident, and the record of it is attached.
+            self.obstacle = Outcome(
+                exit_status=0,
+                completed=False,
+                stop="platform",
+                stop_detail=str(error),
+            )
+
+    def _extract(self) -> None:
+        raw = self.folder / "bundle"
+        with open_bundle(self.options.bundle) as bundle:
+            if bundle.id != self.plan.bundle:
+                raise EnvironmentUnusableError(
+                    f"{self.options.bundle.name} changed since it was checked",
+                    advice="start the replay again",
+                )
+            wanted = [
+                member.path
+                for member in bundle.members.values()
+                if member.role in {"project", "input", "external"}
+            ]
+            extract(bundle, raw, paths=wanted)
+            self.sealed = {
+                member.blake3: member.path
+                for member in bundle.members.values()
+                if member.path.startswith("runs/") and member.size_bytes
+            }
+            self.staged = {
+                name: bundle.members[path].blake3
+                for path, name in self.plan.names.items()
+            }
+        self.stage = Stage(folder=self.folder / "stage")
+        self.stage.folder.mkdir()
+        for member, name in sorted(self.plan.names.items()):
+            goal = self.stage.folder / name
+            goal.parent.mkdir(parents=True, exist_ok=True)
+            (raw / member).rename(goal)
+            self.stage.names.append(name)
+
+    def _make_environment(self) -> None:
+        options = self.options
+        if options.environment == "fresh":
+            self.say("environment: building it from the lock")
+            built = build_fresh(
+                self.plan.lock, wheels=options.wheels, progress=self.say
+            )
+            install_entry(built.python)
+            self.python = built.python
+            self.drift = built.drift
+            self.facts = _facts_of(built)
+            return
+        self.python = (
+            _current_python()
+            if options.environment == "current"
+            else Path(options.environment).absolute()
+        )
+        if not self.python.is_file():
+            raise EnvironmentUnusableError(
+                f"there is no interpreter at {options.environment!r}",
+                advice="use --env current, --env fresh, or a path to a python",
+            )
+        self.drift = check_current(self.plan.lock, self.python)
+
+    def _tell_drift(self) -> None:
+        if not self.drift:
+            self.say("environment: equal to the lock")
+        for one in self.drift[:MOST_DRIFT_TOLD]:
+            grade = ", known to change numbers" if one.grade == "numeric" else ""
+            self.say(
+                f"environment differs: {one.name} {one.reference} in the lock, "
+                f"{one.here} here{grade}"
+            )
+        if len(self.drift) > MOST_DRIFT_TOLD:
+            rest = len(self.drift) - MOST_DRIFT_TOLD
+            self.say(f"environment differs: and {rest} more packages")
+
+    def run_all(self) -> list[Assembled]:
+        """Run every planned run; stop after one that did not come to its end."""
+        if self.obstacle is not None:
+            return [self._stopped(planned, self.obstacle) for planned in self.plan.runs]
+        done: list[Assembled] = []
+        for planned in self.plan.runs:
+            record = planned.record
+            self.say(
+                f"{record.pass_name} pass of claim {record.claim!r}: "
+                f"{' '.join(record.command.argv)}"
+            )
+            assembled = self._run_one(planned)
+            done.append(assembled)
+            if not assembled.record.outcome.completed or assembled.record.outcome.stop:
+                break
+        return done
+
+    def _run_one(self, planned: PlannedRun) -> Assembled:
+        reference = planned.record
+        command, missing = self._placed(reference)
+        folder = self.folder / f"run{planned.number}"
+        if missing is not None:
+            return self._stopped(
+                planned,
+                Outcome(
+                    exit_status=0,
+                    completed=False,
+                    stop="data",
+                    stop_detail=f"{missing.origin} is not on this machine with the "
+                    f"sealed content; extract {missing.member or 'it'} to that place",
+                ),
+            )
+        run = execute(self._plan(command), folder)
+        assembled = assemble(
+            run,
+            role="replay",
+            pass_name=reference.pass_name,
+            claim=reference.claim,
+            bundle=self.plan.bundle,
+            compared_run=planned.number,
+            occasion=self.occasion,
+            expected_failure=reference.outcome.expected_failure,
+            externals=self._external_reads(reference),
+            sealed=self.sealed,
+        )
+        record = msgspec.structs.replace(
+            assembled.record,
+            remarks=(*assembled.record.remarks, *map(_drift_remark, self.drift)),
+        )
+        return dataclasses.replace(assembled, record=record)
+
+    def _stopped(self, planned: PlannedRun, outcome: Outcome) -> Assembled:
+        return stopped.record(
+            planned.record,
+            bundle=self.plan.bundle,
+            compared_run=planned.number,
+            occasion=self.occasion,
+            outcome=outcome,
+        )
+
+    def _plan(self, command: Command) -> PassPlan:
+        return PassPlan(
+            stage=self.stage,
+            names=self.stage.names,
+            staged=self.staged,
+            members={name: member for member, name in self.plan.names.items()},
+            command=command,
+            python=self.python,
+            base_environment=replay_base(os.environ),
+            device=self.options.device,
+            ignored=(self.folder.resolve(), self.python.resolve().parent.parent),
+            metrics=self.plan.policy.metrics,
+            extra_facts=self.facts,
+            echo=self.options.echo,
+        )
+
+    # -- files outside the project
+
+    def _placed(self, reference: Record) -> tuple[Command, FileRead | None]:
+        """Return the command with its external files in place, or the missing one.
+
+        A file that the command line names is taken from the bundle by rewriting the
+        argument; one that the program finds by itself must lie where it was.
+        """
+        argv = list(reference.command.argv)
+        for read in reference.reads:
+            if not read.path.startswith("external:"):
+                continue
+            origin = str(Path(read.origin).expanduser())
+            copy = self.folder / "bundle" / read.member if read.member else None
+            named = [i for i, part in enumerate(argv) if part.endswith(origin)]
+            if named and copy is not None:
+                for index in named:
+                    argv[index] = argv[index].removesuffix(origin) + str(copy)
+            elif not _has_content(Path(origin), read.blake3):
+                return reference.command, read
+        return msgspec.structs.replace(reference.command, argv=tuple(argv)), None
+
+    def _external_reads(self, reference: Record) -> dict[Path, FileRead]:
+        found = {}
+        for read in reference.reads:
+            if read.path.startswith("external:"):
+                found[Path(read.origin).expanduser().resolve()] = read
+                found[(self.folder / "bundle" / read.member).resolve()] = read
+        return found
+
+    # -- keeping the records
+
+    def keep(self, records: list[Assembled]) -> list[str]:
+        """Attach the records, or write them as a replay file; return their ids."""
+        trees = [
+            (
+                encode(assembled.record),
+                [
+                    Source(name, _role(name), path)
+                    for name, path in sorted(assembled.content.items())
+                ],
+            )
+            for assembled in records
+        ]
+        if self.options.record_file is not None:
+            return write_replay_file(self.options.record_file, trees)
+        return [
+            attach_replay(self.options.bundle, record, sources)
+            for record, sources in trees
+        ]
+
+
+def _fact(value: str | tuple[str, ...]) -> Fact:
+    return Fact(value=value, source="replay")
+
+
+def _facts_of(built: PythonEnvironment) -> dict[str, Fact]:
+    """Return how a fresh environment was made, for the record."""
+    left_out = (f"{one.name} {one.version}: {one.reason}" for one in built.left_out)
+    return {
+        "replay.environment": _fact("fresh"),
+        "replay.environment.installer": _fact(built.installer),
+        "replay.environment.commands": _fact(
+            tuple(" ".join(command) for command in built.commands)
+        ),
+        "replay.environment.left_out": _fact(tuple(left_out)),
+        "replay.environment.other_builds": _fact(tuple(built.other_builds)),
+    }
+
+
+def _drift_remark(drift: Drift) -> Remark:
+    return Remark(
+        id="environment-differs",
+        severity="gap",
+        where=drift.name,
+        text=f"{drift.reference} in the lock, {drift.here} in this environment",
+    )
+
+
+def _role(name: str) -> Literal["log", "series", "output"]:
+    if name in {"stdout.txt", "stderr.txt"}:
+        return "log"
+    return "series" if name == "memory.json" else "output"
+
+
+def _has_content(path: Path, digest: str) -> bool:
+    try:
+        return digest_file(path) == digest
+    except OSError:
+        return False
+
+
+def _current_python() -> Path:
+    """Return the active environment's interpreter, else the one that runs us."""
+    active = os.environ.get("VIRTUAL_ENV")
+    if active:
+        found = shutil.which("python", path=str(Path(active) / "bin"))
+        if found:
+            return Path(found)
+    return Path(sys.executable)

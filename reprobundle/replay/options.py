@@ -1,0 +1,52 @@
+"""What `replay` is asked for, and what it gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from reprobundle.format.findings import Report
+from reprobundle.run.lock import Drift
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """What the user asked for.
+
+    Attributes:
+        bundle: The bundle file.
+        environment: ``current``, ``fresh``, or the path of an interpreter.
+        device: ``as-is``, ``cpu``, ``cuda`` or ``mps``.
+        passes: Passes of the main command.
+        smoke: Run the quick claim only.
+        record_file: Write the records there as a replay file instead of attaching
+            them; needed where the bundle cannot be written.
+        wheels: Folder of wheels for an environment without network.
+        allow: Named warnings that the caller accepts.
+        echo: Show what the command prints while it runs.
+    """
+
+    bundle: Path
+    environment: str = "current"
+    device: str = "as-is"
+    passes: tuple[str, ...] = ("measured", "repeat")
+    smoke: bool = False
+    record_file: Path | None = None
+    wheels: Path | None = None
+    allow: tuple[str, ...] = ()
+    echo: bool = False
+
+
+@dataclass
+class Replayed:
+    """What came of a replay.
+
+    Attributes:
+        report: The verdict with its reasons.
+        replay_ids: Ids of the attached records.
+        drift: How the environment differs from the lock.
+    """
+
+    report: Report
+    replay_ids: list[str] = field(default_factory=list)
+    drift: tuple[Drift, ...] = ()
