@@ -19,6 +19,7 @@ from reprobundle.errors import (
     BadCallError,
     CommandFailedError,
     PackRefusedError,
+    UnsafeNameError,
 )
 from reprobundle.format.canonical import encode
 from reprobundle.format.lock import Lock
@@ -314,7 +315,11 @@ class PackJob:
         claims: list[Assembled],
         progress: Callable[[int], None] | None,
     ) -> SealedBundle:
-        """Write the bundle file."""
+        """Write the bundle file.
+
+        Raises:
+            PackRefusedError: A file has a name that another system could not hold.
+        """
         runs = [reference, *([repeat] if repeat else []), *claims]
         sources = [
             *project_sources(self.stage, self.contents),
@@ -331,7 +336,14 @@ class PackJob:
         )
         require_space(self.options.output.parent, size_bytes, "the bundle")
         self.say("writing the bundle")
-        return write_bundle(self.options.output, sources, progress=progress)
+        try:
+            return write_bundle(self.options.output, sources, progress=progress)
+        except UnsafeNameError as error:
+            raise PackRefusedError(
+                str(error),
+                advice="such a name cannot exist on every system: rename the file, or "
+                "have git ignore it",
+            ) from error
 
 
 def _git_facts(git: GitState | None) -> dict[str, Fact]:

@@ -143,8 +143,17 @@ def test_a_file_that_git_ignores_is_pointed_out(project):
 
 def test_two_files_that_a_mac_would_merge_are_refused(project):
     (project / "Model.py").write_text("")
-    line = refused(project, status=21)
+    line = refused(project)
     assert "twin" in line
+    assert "rename the file" in line
+
+
+def test_an_output_whose_name_a_mac_cannot_hold_is_refused(project):
+    line = refused(
+        project, command=("python", "-c", "open('run_12:30.txt','w').write('1')")
+    )
+    assert "run_12:30.txt" in line
+    assert "rename the file" in line
 
 
 def test_a_run_whose_files_are_not_all_in_the_bundle_is_refused(project):

@@ -66,21 +66,19 @@ def test_no_more_threads_are_made_than_this_process_has_cores(monkeypatch):
     assert 1 <= core_count() <= (os.cpu_count() or 1)
 
 
-def test_what_is_not_begun_is_dropped_after_an_error():
+def test_no_more_is_begun_after_an_error_has_been_taken():
     begun = []
-    gate = threading.Event()
 
     def work(number):
         begun.append(number)
         if number == 0:
             raise KeyError(number)
-        gate.wait()
 
-    results: Any = in_order(range(9), work, workers=2)
-    threading.Timer(0.05, gate.set).start()
+    results: Any = in_order(range(99), work, workers=2)
     with pytest.raises(KeyError):
         next(results)
-    assert len(begun) <= 4
+    assert len(begun) <= 2 + parallel.LOOKAHEAD
+    assert list(results) == []
 
 
 def test_the_standard_librarys_slower_pool_is_not_imported():
