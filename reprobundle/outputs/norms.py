@@ -97,6 +97,18 @@ class Magnitude:
         return self.squares.root() / math.sqrt(self.finite) if self.finite else 0.0
 
 
+def scratch(count: int, dtype: np.dtype[Any]) -> list[Array]:
+    """Return `count` arrays of `STEP_ELEMENTS` to compute in.
+
+    They start at different places within a page. At equal ones a processor takes
+    reading from one and writing to another for the same address, and waits.
+    """
+    stride = STEP_ELEMENTS + 17 * 64 // dtype.itemsize
+    whole = np.empty(count * stride, dtype)
+    starts = range(0, count * stride, stride)
+    return [whole[start : start + STEP_ELEMENTS] for start in starts]
+
+
 def square(values: Array) -> float:
     """Return the sum of squared magnitudes of float64 or complex128 values."""
     return product(values, values)

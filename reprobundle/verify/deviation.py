@@ -21,6 +21,7 @@ from reprobundle.outputs.norms import (
     exponent,
     plain,
     product,
+    scratch,
     square,
 )
 
@@ -111,8 +112,8 @@ class Deviation:
         self.worst: int | None = None
         self.worst_reference = self.worst_replay = ""
         self._excess = -math.inf
-        self._scratch = [np.empty(STEP_ELEMENTS, self._type) for _ in range(3)]
-        self._real = [np.empty(STEP_ELEMENTS) for _ in range(3)]
+        self._scratch = scratch(3, self._type)
+        self._real = scratch(3, np.dtype("float64"))
 
     def add(self, reference: Array, replay: Array, places: Array | None = None) -> None:
         """Add one block of pairs.

@@ -75,8 +75,8 @@ NUMERIC_FACTS: tuple[Numeric, ...] = (
     Numeric("randomness.draws.*", True, "the same seed draws other numbers"),
 )
 
-# What describes the moment and not the machine, and what only packing can know.
-MOMENTARY: tuple[str, ...] = ("state.*", "git.*", "torch.initial_seed")
+# What describes the moment and not the machine, and what only one kind of run knows.
+MOMENTARY: tuple[str, ...] = ("state.*", "git.*", "replay.*", "torch.initial_seed")
 
 # A switch that the script changed is sent again, under its name with this before it.
 _AT_END = "end."

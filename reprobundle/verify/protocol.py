@@ -91,25 +91,21 @@ def _argv(record: Record, reference: Record) -> list[str]:
     Such a file lies elsewhere on another machine, where the replay takes it from the
     bundle; its content is checked as an input.
     """
-    names = {read.member: read for read in reference.reads if read.member}
-    argv = []
-    for argument in record.command.argv:
-        member = next(
-            (
-                member
-                for member, read in names.items()
-                if read.path.startswith("external:") and _is_file(argument, read)
-            ),
-            argument,
-        )
-        argv.append(member)
-    return argv
+    outside = [
+        read
+        for read in reference.reads
+        if read.member and read.path.startswith("external:")
+    ]
+    return [_portable(argument, outside) for argument in record.command.argv]
 
 
-def _is_file(argument: str, read: FileRead) -> bool:
-    path = argument.rpartition("=")[2]
-    origin = read.origin.removeprefix("~")
-    return path.endswith((f"/{read.member}", origin)) and "/" in path
+def _portable(argument: str, outside: list[FileRead]) -> str:
+    option, separator, path = argument.rpartition("=")
+    for read in outside:
+        places = [f"/{read.member}", read.origin.removeprefix("~")]
+        if path.endswith(tuple(place for place in places if place.startswith("/"))):
+            return f"{option}{separator}{read.member}"
+    return argument
 
 
 def _seeds(reference: Record, replay: Record) -> Iterator[Finding]:

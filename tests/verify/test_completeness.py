@@ -12,7 +12,7 @@ from reprobundle.format.record import (
     SeedCall,
 )
 from reprobundle.format.writer import Source
-from tests.verify.builder import DATA, ENVIRONMENT, LOCK, Run, found
+from tests.verify.builder import DATA, ENVIRONMENT, FAILED, LOCK, Run, found
 
 
 def sealed_with(bench, **changes):
@@ -154,6 +154,15 @@ def test_a_run_without_outputs_has_no_output_summary(bench):
     lacks(bench.pack().verify(integrity_only=True), "has-output-summary")
 
 
+def test_an_expected_failure_is_described_by_its_error_only(bench):
+    failed = Outcome(exit_status=1, expected_failure=True)
+    bench.reference, bench.repeat = Run({}, {"outcome": failed}), None
+    lacks(bench.pack().verify(integrity_only=True), "has-output-summary")
+    bench.reference = Run({}, {"outcome": FAILED})
+    report = bench.pack().verify(integrity_only=True)
+    assert found(report, "has-output-summary", "pass")[0].reason
+
+
 def test_a_reference_made_on_a_mac_needs_a_replay_on_linux(bench):
     bench.reference = Run(changes={"platform": "darwin"})
     bench.repeat = None
@@ -211,6 +220,18 @@ def test_a_replay_on_a_mac_makes_the_mac_facts_apply(bench):
     points = ticks(bench.verify())
     assert points["lists-versions"].outcome == "pass"
     assert points["lists-pressure"].outcome == "pass"
+
+
+def test_memory_of_an_accelerator_is_ticked_where_it_was_logged(bench):
+    bench.pack()
+    record, _ = bench.replay_tree()
+    peak = Fact(value=1 << 30, source="allocator")
+    bench.replay(
+        devices=msgspec.structs.replace(record.devices, observed=("cuda",)),
+        memory=msgspec.structs.replace(record.memory, peak_device_bytes=peak),
+        phases=(),
+    )
+    assert ticks(bench.verify())["lists-memory"].outcome == "pass"
 
 
 def test_the_input_of_a_complete_bundle_is_what_was_read(bench):

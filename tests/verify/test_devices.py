@@ -132,6 +132,11 @@ def test_a_replay_on_an_accepting_platform_counts_before_a_newer_one(bench):
     assert bench.verify().exit_status == 0
 
 
+def test_a_run_without_phases_has_no_times_to_check(bench):
+    bench.pack().replay(phases=())
+    assert found(bench.verify(), "unsynchronised-timing", "not-applicable")
+
+
 @pytest.mark.parametrize(
     ("device", "phase"),
     [

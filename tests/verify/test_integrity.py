@@ -1,16 +1,21 @@
 """Tampering: none of it passes, and each kind is named for what it is."""
 
+from typing import cast
+
 import msgspec
 import pytest
 
 from reprobundle.errors import MissingMemberError, StructureError
 from reprobundle.format.attach import attach_replay
 from reprobundle.format.canonical import encode
+from reprobundle.format.findings import Verdict
 from reprobundle.format.manifest import MANIFEST_PATH
 from reprobundle.format.policy import Policy
-from reprobundle.format.reader import open_bundle
+from reprobundle.format.reader import Bundle, open_bundle
 from reprobundle.format.record import ContentMember, FileRead
 from reprobundle.format.writer import Source
+from reprobundle.verify.integrity import check_opened
+from reprobundle.verify.verdict import consequence
 from tests.verify.builder import DATA, LOGITS, OUTPUTS, SCRIPT, Run, found, npy
 
 
@@ -85,6 +90,22 @@ def test_what_opening_a_bundle_refuses_decides_the_verdict(
     report = bench.verify()
     assert verdict(report) == expected
     assert error.args[0].partition(" [")[0] in " ".join(report.reasons)
+
+
+def test_a_newer_minor_version_is_not_understood_completely():
+    class Newer:
+        newer_minor = True
+        members = ()
+        size_bytes = 1
+
+        class manifest:  # noqa: N801 - it stands for an attribute
+            version = "1.9"
+
+    (stated,) = [
+        one for one in check_opened(cast("Bundle", Newer)) if one.id == "format-version"
+    ]
+    assert (stated.outcome, stated.got) == ("not-checked", "1.9")
+    assert consequence(stated) is Verdict.INCOMPLETE
 
 
 def test_a_newer_major_version_is_named_as_that(bench):

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from reprobundle.format.digests import digest_bytes
 from reprobundle.format.record import (
     Command,
     Devices,
@@ -13,7 +14,9 @@ from reprobundle.format.record import (
     Remark,
     SeedCall,
 )
+from reprobundle.verify.protocol import check_protocol
 from tests.verify.builder import (
+    DATA,
     DRIFTED,
     ENVIRONMENT,
     ERROR,
@@ -87,6 +90,26 @@ def test_unread_inputs_are_reduced_input_and_can_never_be_allowed(bench):
     assert "can never be allowed" in found(report, "reduced-input", "warn")[0].advice
 
 
+def test_a_few_unread_inputs_are_named_and_the_rest_is_counted(bench):
+    reads = tuple(
+        FileRead(
+            path=f"project:shard{n}",
+            member="inputs/data.csv",
+            size_bytes=len(DATA),
+            blake3=digest_bytes(DATA),
+        )
+        for n in range(5)
+    )
+    bench.reference = Run(changes={"reads": reads})
+    bench.repeat = None
+    bench.pack().replay(reads=reads[3:])
+    (three,) = found(bench.verify(), "reduced-input", "warn")
+    assert three.reason.endswith("shard0, project:shard1, project:shard2")
+    bench.replay(reads=reads[4:], occasion="9" * 16)
+    four = found(bench.verify(), "reduced-input", "warn")[-1]
+    assert four.reason.endswith("shard2 and 1 more")
+
+
 def test_other_seeds_inside_the_script_are_a_warning(bench):
     bench.pack()
     record, _ = bench.replay_tree()
@@ -105,28 +128,36 @@ def test_seeds_that_a_worker_process_sets_are_its_own_business(bench):
     assert bench.verify().exit_status == 0
 
 
-def test_a_file_outside_the_project_may_lie_elsewhere(bench):
+@pytest.mark.parametrize(
+    ("there", "origin", "outcome"),
+    [
+        ("--w=/tmp/x/bundle/external/1/w.bin", "~/models/w.bin", "pass"),
+        ("--w=/home/b/models/w.bin", "~/models/w.bin", "pass"),
+        ("--v=/tmp/x/bundle/external/1/w.bin", "~/models/w.bin", "fail"),
+        ("--w=/tmp/x/other.bin", "~/models/w.bin", "fail"),
+        ("--w=/tmp/x/other.bin", "", "fail"),
+    ],
+)
+def test_only_a_file_outside_the_project_may_lie_elsewhere(
+    bench, there, origin, outcome
+):
     read = FileRead(
         path="external:1/w.bin",
         member="external/1/w.bin",
-        origin="~/models/w.bin",
+        origin=origin,
         size_bytes=1,
         blake3="",
     )
-    here, there = "/home/a/models/w.bin", "/tmp/x/bundle/external/1/w.bin"
-    commands = [
-        Command(argv=("python", f"--w={path}"), seed=0) for path in (here, there)
-    ]
-    from reprobundle.verify.protocol import check_protocol
-
     bench.pack()
     base, _ = bench.replay_tree()
     left, right = (
-        msgspec.structs.replace(base, command=command, reads=(read,))
-        for command in commands
+        msgspec.structs.replace(
+            base, command=Command(argv=("python", argument), seed=0), reads=(read,)
+        )
+        for argument in ("--w=/home/a/models/w.bin", there)
     )
-    outcome = {one.id: one.outcome for one in check_protocol(left, right)}
-    assert outcome["same-command"] == "pass"
+    outcomes = {one.id: one.outcome for one in check_protocol(left, right)}
+    assert outcomes["same-command"] == outcome
 
 
 def failing(bench):
@@ -208,6 +239,14 @@ def test_a_known_stop_reason_is_not_run_here(bench, stop):
     assert report.judgements[0].device == ""
     assert (report.verdict, report.exit_status) == ("NOT RUN HERE", 11)
     assert f"{stop}: why" in reasons(report)
+
+
+def test_a_stop_on_a_device_names_that_device(bench):
+    outcome = Outcome(exit_status=1, stop="memory", stop_detail="80 GB were not enough")
+    seen = Devices(observed=("cuda",), fallback="none-possible", reason="x")
+    bench.pack().replay(Run({}), outcome=outcome, devices=seen)
+    judgement = bench.verify().judgements[0]
+    assert (judgement.verdict, judgement.device) == ("NOT RUN HERE", "cuda")
 
 
 @pytest.mark.parametrize("stop", ["", "interrupted"])

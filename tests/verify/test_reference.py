@@ -17,6 +17,7 @@ from tests.verify.builder import (
     Run,
     found,
     outputs,
+    reasons,
 )
 
 
@@ -72,6 +73,15 @@ def test_a_reference_that_was_not_watched_completely_is_a_warning(bench):
     report = bench.verify()
     assert report.verdict == "REPRODUCED WITH WARNINGS"
     assert found(report, "reference-trouble", "warn")[0].where == "runs/1, host"
+
+
+def test_a_reference_that_never_ended_is_incomplete(bench):
+    cut = Outcome(exit_status=0, completed=False, stop_detail="the power failed")
+    bench.reference = Run(changes={"outcome": cut})
+    bench.pack().replay()
+    report = bench.verify()
+    assert report.verdict == "INCOMPLETE"
+    assert "reference-ending (runs/1): the power failed" in reasons(report)
 
 
 def test_a_reference_that_cannot_be_trusted_is_incomplete(bench):
