@@ -152,7 +152,8 @@ def decode_version(data: bytes) -> str:
         head = msgspec.json.decode(data, type=_Head)
     except (ValueError, RecursionError) as error:
         message = f"no manifest of a bundle: {reason(error)}"
-        raise DocumentError(message, rule="R-6.6", where=MANIFEST_PATH) from error
+        rule = "R-6.6" if isinstance(error, msgspec.ValidationError) else "R-6.4"
+        raise DocumentError(message, rule=rule, where=MANIFEST_PATH) from error
     if head.format != FORMAT:
         raise NotABundleError(
             f"format is {head.format[:40]!r}, expected {FORMAT!r}",

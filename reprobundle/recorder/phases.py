@@ -109,7 +109,7 @@ class Clock:
 
     Attributes:
         waits: Whether there may be a device to wait for; False saves the question.
-        steps: Optimizer steps so far.
+        steps: Optimizer steps so far, in all threads; whoever sees one adds it.
     """
 
     # Spans open and close between kernels, when nothing of ours is in the caches: each
@@ -119,6 +119,7 @@ class Clock:
         "_claimed",
         "_due_ns",
         "_open",
+        "_sent_steps",
         "_session",
         "_synchronize",
         "_thread",
@@ -142,14 +143,14 @@ class Clock:
         self._open: list[list[Any]] = []
         self._due_ns = monotonic_ns() + _FLUSH_NS
         self._changed = False
-        self.steps = 0
+        self.steps = self._sent_steps = 0
 
     def begin(self, name: str) -> bool:
         """Open a span of a phase of ours; tell whether `end` must be called."""
         try:
             if get_ident() != self._thread and not self._claim(name):
                 return False
-            if self._open and self._open[-1][0].name != "optimizer":
+            if self._open and not self._may_nest(name):
                 return False
             how = self._synchronize() if self.waits else "cpu"
             if how == "capturing":
@@ -163,6 +164,14 @@ class Clock:
             return False
         return True
 
+    def _may_nest(self, name: str) -> bool:
+        if self._open[-1][0].name != "optimizer":
+            return False
+        if name == "optimizer":
+            # A step that raised was never closed: torch calls no hook then.
+            self._open.pop()
+        return True
+
     def _claim(self, name: str) -> bool:
         if self._claimed or self._open or name == "import":
             return False
@@ -170,7 +179,7 @@ class Clock:
         return True
 
     def end(self, *, counted: bool = True) -> None:
-        """Close the span that was opened last.
+        """Close the span that was opened last, if this thread is the measured one.
 
         Args:
             counted: Whether it was an entry; else only its time is added.
@@ -192,14 +201,6 @@ class Clock:
         except Exception as error:
             self._session.trouble("phases", error)
 
-    def is_open(self, name: str) -> bool:
-        """Tell whether the innermost open span is of this phase, in this thread."""
-        return (
-            bool(self._open)
-            and self._open[-1][0].name == name
-            and get_ident() == self._thread
-        )
-
     def span(self, name: str) -> Span:
         """Return a context manager for a phase that the script names."""
         return Span(self, name)
@@ -218,10 +219,11 @@ class Clock:
 
     def flush(self) -> None:
         """Send the totals if any changed."""
-        if not self._changed:
+        if not self._changed and self.steps == self._sent_steps:
             return
         began = monotonic_ns()
         self._changed = False
+        self._sent_steps = self.steps
         self._session.attempt("phases", self._send)
         now_ns = monotonic_ns()
         self._due_ns = now_ns + max(_FLUSH_NS, _FLUSH_COST_FACTOR * (now_ns - began))
@@ -229,12 +231,6 @@ class Clock:
     def _send(self) -> None:
         totals = [total.fields() for total in list(self._totals.values())]
         self._session.emit("phases", phases=totals, steps=self.steps)
-
-    def count_step(self) -> int:
-        """Count one optimizer step, of any thread, and return their number."""
-        self.steps += 1
-        self._changed = True
-        return self.steps
 
     def _new_total(self, name: str) -> Total:
         if name != "import":

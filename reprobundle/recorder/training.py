@@ -106,31 +106,31 @@ class Training:
     def _watch_optimizer(self, torch: Any) -> None:
         is_compiling = torch.compiler.is_compiling
         clock = self._clock
+        mine = False
 
         def before(optimizer: Any, arguments: Any, named: Any) -> None:
-            if is_compiling():
-                return
-            # A step that raised had no second hook.
-            if clock.is_open("optimizer"):
-                clock.end()
-            clock.begin("optimizer")
+            nonlocal mine
+            if not is_compiling():
+                mine = clock.begin("optimizer")
 
         def after(optimizer: Any, arguments: Any, named: Any) -> None:
+            nonlocal mine
             if is_compiling():
                 return
-            if clock.is_open("optimizer"):
+            if mine:
+                mine = False
                 clock.end()
-            self._count_step(optimizer)
+            steps = clock.steps = clock.steps + 1
+            if steps & (steps - 1) == 0:
+                self._look_at_step(optimizer, steps)
 
         hooks: Any = sys.modules["torch.optim.optimizer"]
         hooks.register_optimizer_step_pre_hook(before)
         hooks.register_optimizer_step_post_hook(after)
 
-    def _count_step(self, optimizer: Any) -> None:
-        steps = self._clock.count_step()
-        if steps & (steps - 1) == 0:
-            self._session.attempt("devices", self._look_at_parameters, optimizer)
-            self._memory.sample(f"step {steps}")
+    def _look_at_step(self, optimizer: Any, steps: int) -> None:
+        self._session.attempt("devices", self._look_at_parameters, optimizer)
+        self._memory.sample(f"step {steps}")
 
     def _look_at_parameters(self, optimizer: Any) -> None:
         for group in optimizer.param_groups:
@@ -140,14 +140,16 @@ class Training:
 
     def _watch_backward(self, torch: Any) -> None:
         is_compiling = torch.compiler.is_compiling
+        begin, end = self._clock.begin, self._clock.end
 
         def make(original: Function) -> Function:
-            timed = self._timed("backward")(original)
-
             def wrapper(*arguments: Any, **named: Any) -> Any:
-                if is_compiling():
+                if is_compiling() or not begin("backward"):
                     return original(*arguments, **named)
-                return timed(*arguments, **named)
+                try:
+                    return original(*arguments, **named)
+                finally:
+                    end()
 
             return wrapper
 

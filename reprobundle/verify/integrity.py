@@ -28,6 +28,10 @@ _BY_ERROR: tuple[tuple[type[BundleError], str], ...] = (
 )
 
 
+# The structure is sound, but file and manifest do not name the same members.
+_BY_RULE = {"R-4.16": "membership", "R-4.19": "member-digest"}
+
+
 def refusal(error: BundleError, file: str = "") -> Finding:
     """Return the finding for an error that opening a bundle raised.
 
@@ -35,7 +39,8 @@ def refusal(error: BundleError, file: str = "") -> Finding:
         error: What was raised.
         file: Name of the file, if it is not the bundle itself.
     """
-    name = next(name for kind, name in _BY_ERROR if isinstance(error, kind))
+    kind = next(name for kind, name in _BY_ERROR if isinstance(error, kind))
+    name = _BY_RULE.get(error.rule, kind)
     where = " ".join(part for part in (file, error.where) if part)
     return finding(name, "fail", bare_message(error), where=where, advice=error.advice)
 

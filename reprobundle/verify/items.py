@@ -66,7 +66,7 @@ EVERY_ITEM: tuple[Item, ...] = (
         "sealed-document",
         "V5",
         "The policy, the lock or a run record is missing or breaks its schema.",
-        _UNREADABLE,
+        {"fail": _V.UNREADABLE, "not-checked": _V.INCOMPLETE},
     ),
     Item(
         "run-members",

@@ -188,9 +188,12 @@ class _Verification:
     ) -> Decision:
         """Make all other checks that still make sense, and decide."""
         findings = self.state.findings
-        if self._is_broken() or self.sealed is None:
+        if self._is_broken():
             findings += unmade(findings, "the bundle is not what was sealed")
             return decide(findings, Verdict.TAMPERED)
+        if self.sealed is None:
+            findings += unmade(findings, "a document that it needs is not there")
+            return decide(findings, Verdict.INCOMPLETE)
         chosen = self._chosen(wanted)
         self._about_bundle(self.sealed)
         if integrity_only:

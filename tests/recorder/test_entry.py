@@ -325,3 +325,64 @@ def test_start_events_come_first(launch):
     run = launch(["python", "-c", "pass"])
     assert all(isinstance(file.events[0], Start) for file in run.files)
     assert all(file.damaged_lines == 0 for file in run.files)
+
+
+def test_strict_interpreters_find_nothing_to_complain_about(launch):
+    script = (
+        "import multiprocessing as mp, os, random, threading, warnings\n"
+        "import numpy as np\n"
+        "random.seed(1); np.random.seed(1)\n"
+        "if __name__ == '__main__':\n"
+        "    with mp.get_context('spawn').Pool(1) as pool:\n"
+        "        print(pool.map(abs, [-1]))\n"
+    )
+    run = launch(["python", "-X", "dev", "-W", "error", "run.py"], {"run.py": script})
+    assert (run.status, run.stdout, run.stderr) == (0, "[1]\n", "")
+    assert run.troubles() == []
+
+
+def test_a_test_runner_works_as_ever(launch):
+    files = {
+        "test_it.py": (
+            "import warnings\n"
+            "def test_passes(tmp_path): (tmp_path / 'x').write_text('')\n"
+            "def test_warns(): warnings.warn('seen')\n"
+            "def test_fails(): assert 1 == 2\n"
+        )
+    }
+    argv = ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]
+    run = launch(argv, files)
+    assert run.status == 1
+    assert "1 failed, 2 passed, 1 warning" in run.stdout
+    assert "_reprobundle_recorder" not in run.stdout
+
+
+def test_endless_recursion_fails_as_it_does_alone(launch):
+    files = {"run.py": "def f(n): return f(n + 1)\nf(0)\n"}
+    plain = launch(["python", "run.py"], files, recorded=False)
+    run = launch(["python", "run.py"], project=plain.project)
+    assert (run.status, run.stderr) == (plain.status, plain.stderr)
+    assert run.of(Error)[0].type == "RecursionError"
+
+
+RANKS = """
+import torch, torch.distributed as dist
+dist.init_process_group('gloo')
+total = torch.full((1,), dist.get_rank() + 1.0)
+dist.all_reduce(total)
+print(dist.get_rank(), total.item())
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_every_rank_of_a_distributed_run_is_entered(launch):
+    argv = ["torchrun", "--standalone", "--nproc-per-node", "2", "run.py"]
+    run = launch(argv, {"run.py": RANKS})
+    assert run.status == 0, run.stderr
+    assert sorted(run.stdout.split()) == ["0", "1", "3.0", "3.0"]
+    assert sorted(start.kind for start in run.starts) == ["main", "python", "python"]
+    agent = run.starts[0].pid
+    assert {start.parent_pid for start in run.starts[1:]} == {agent}
+    assert run.troubles() == []

@@ -88,6 +88,17 @@ def test_passes_inside_a_step_are_taken_from_its_time(clock, session, time):
     assert result == {"forward": 10, "backward": 20, "optimizer": 3}
 
 
+def test_a_step_that_was_never_closed_is_no_entry(clock, session, time):
+    clock.begin("optimizer")
+    time.now += 100
+    clock.begin("optimizer")
+    time.now += 1
+    clock.end()
+    clock.end()
+    phase = totals(clock, session)["optimizer"]
+    assert (phase["count"], phase["total_ns"]) == (1, 1)
+
+
 def test_named_phases_include_all_that_happens_in_them(clock, session, time):
     with clock.span("epoch"):
         clock.begin("forward")
@@ -264,6 +275,24 @@ def test_a_device_we_cannot_wait_for_is_said_so(session):
     result = devices(session, Torch())
     result.note("xpu", "module input")
     assert result.synchronize() == "none"
+
+
+def test_the_question_for_a_device_is_asked_once_one_is_possible(session):
+    asked: list[str] = []
+    torch: Any = Torch()
+    result = Devices(session)
+    result.on_possible = lambda: asked.append("possible")
+    torch.version.cuda = None
+    result.use_torch(torch)
+    result.note("cpu", "module input")
+    assert asked == []
+    result.note("mps", "module input")
+    assert asked == ["possible"]
+    built_with_cuda = Devices(session)
+    built_with_cuda.on_possible = lambda: asked.append("cuda")
+    with_cuda: Any = Torch()
+    built_with_cuda.use_torch(with_cuda)
+    assert asked == ["possible", "cuda"]
 
 
 def test_mps_on_another_system_is_a_stand_in(session, monkeypatch):

@@ -272,7 +272,9 @@ def test_an_error_names_the_step_and_the_users_line(failed):
     assert "(1x5 and 4x2)" in error.message
     assert error.where == f"{run.project / 'run.py'}:14"
     assert error.steps == 3
+    # What is printed shows neither our frames nor a detour through torch's hooks.
     assert "_reprobundle_recorder" not in run.stderr
+    assert "in inner" not in run.stderr
     # A forward pass that raises ends its span: the next ones are counted.
     totals = {phase.name: phase.count for phase in run.of(Phases)[-1].phases}
     assert totals["forward"] == 8

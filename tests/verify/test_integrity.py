@@ -164,17 +164,17 @@ def member(name, digest="0" * 64):
     return ContentMember(name=name, size_bytes=1, blake3=digest)
 
 
-def test_a_bundle_without_policy_or_reference_is_no_bundle(bench):
+def test_a_bundle_without_a_policy_is_incomplete(bench):
     bench.left_out = ("policy.json",)
     report = bench.pack().verify()
-    assert verdict(report) == UNREADABLE
-    assert found(report, "sealed-document", "fail")[0].where == "policy.json"
+    assert verdict(report) == ("INCOMPLETE", 11)
+    assert found(report, "sealed-document", "not-checked")[0].where == "policy.json"
 
 
-def test_a_bundle_without_reference_run_is_no_bundle(bench):
+def test_a_bundle_without_a_reference_run_is_incomplete(bench):
     bench.left_out = ("runs/1/record.json",)
     report = bench.pack().verify()
-    assert verdict(report) == UNREADABLE
+    assert verdict(report) == ("INCOMPLETE", 11)
     assert "no reference run" in " ".join(report.reasons)
 
 

@@ -1,0 +1,1 @@
+"""The conformance suite: vectors, what makes them, and what runs them."""

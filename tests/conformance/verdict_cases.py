@@ -1,0 +1,412 @@
+"""The vectors of the checks V8 to V20: what replays come to, and with which word.
+
+Most are replay files for one bundle, the one that nobody has replayed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.conformance import verdict_files as files
+from tests.conformance.case import Case, Result
+from tests.conformance.documents import (
+    ENVIRONMENT,
+    INPUT,
+    OUTPUT,
+    RECORD,
+    Array,
+    fact,
+    failure,
+    files_digest,
+    input_read,
+    phase,
+    tolerance,
+)
+from tests.conformance.verdict_files import FAR, NAN, NEAR
+
+BIT_IDENTICAL = "REPRODUCED, bit-identical"
+WITHIN = "REPRODUCED, within tolerance"
+WARNED = "REPRODUCED WITH WARNINGS"
+DIFFERS = "NOT REPRODUCED"
+
+UNREPLAYED = "verdict/not_yet_replayed_fail"
+FAILING = "verdict/same_failure"
+HOLDS_NAN = "verdict/nan_in_same_places"
+
+
+def _case(
+    name: str,
+    check: str,
+    result: Result,
+    verdict: str,
+    comment: str,
+    make: Callable[[], bytes],
+    *,
+    arguments: tuple[str, ...] = (),
+    bundle: str = UNREPLAYED,
+) -> Case:
+    """Return a case that is a replay file for another case's bundle."""
+    return Case(
+        "verdict", name, check, result, verdict, comment, make, arguments, bundle
+    )
+
+
+def _own(
+    name: str,
+    check: str,
+    result: Result,
+    verdict: str,
+    comment: str,
+    make: Callable[[], bytes],
+) -> Case:
+    """Return a case that is a bundle of its own."""
+    return _case(name, check, result, verdict, comment, make, bundle="")
+
+
+OUTPUTS_CASES = (
+    _own(
+        "not_yet_replayed",
+        "V20",
+        "invalid",
+        "INTACT, NOT YET REPLAYED",
+        "Whole and complete; nobody has replayed it. Other vectors are its replays.",
+        lambda: files.unreplayed().forge().build(),
+    ),
+    _case(
+        "bit_identical",
+        "V17",
+        "valid",
+        BIT_IDENTICAL,
+        "The replay gave the same bytes. No repeat pass was made, which takes nothing "
+        "from the verdict.",
+        files.alone(),
+    ),
+    _case(
+        "within_tolerance",
+        "V17",
+        "valid",
+        WITHIN,
+        "The example of section 8.1: 2.000004 where the reference has 2.",
+        files.alone({"logits.npy": NEAR}),
+    ),
+    _case(
+        "outside_tolerance",
+        "V17",
+        "invalid",
+        DIFFERS,
+        "2.00002 where the reference has 2; the bound is 1.26e-5.",
+        files.alone({"logits.npy": FAR}),
+    ),
+    _case(
+        "number_outside_tolerance",
+        "V17",
+        "invalid",
+        DIFFERS,
+        "A decimal number of a JSON document is outside the rule for `number`.",
+        files.alone({OUTPUT: b'{"accuracy": 0.9376}\n'}),
+    ),
+    _case(
+        "scalar_against_vector",
+        "V17",
+        "invalid",
+        DIFFERS,
+        "An array of shape (1,) where the reference has shape (), with the same value.",
+        files.alone({"loss.npy": Array((0.5,))}),
+    ),
+    _own(
+        "nan_in_same_places",
+        "V17",
+        "warning",
+        WARNED,
+        "NaN in the same place on both sides is equal, and is reported.",
+        files.attached(files.with_nan()),
+    ),
+    _case(
+        "nan_in_other_places",
+        "V17",
+        "invalid",
+        DIFFERS,
+        "One NaN on each side, in two places.",
+        files.alone({"logits.npy": Array((1.0, 3.0, NAN))}, of=files.with_nan),
+        bundle=HOLDS_NAN,
+    ),
+    _case(
+        "missing_output",
+        "V16",
+        "invalid",
+        DIFFERS,
+        "An output of the reference did not come out.",
+        files.alone({OUTPUT: None}),
+    ),
+    _case(
+        "unexpected_output",
+        "V16",
+        "warning",
+        WARNED,
+        "An output came out that the reference does not have.",
+        files.alone({"z.json": b"1\n"}),
+    ),
+)
+
+PROTOCOL = (
+    _case(
+        "other_files",
+        "V12",
+        "invalid",
+        DIFFERS,
+        "The replay started from other files.",
+        files.alone(files_digest=files_digest({"a.py": b"", "x.csv": INPUT})),
+    ),
+    _case(
+        "other_command",
+        "V12",
+        "invalid",
+        DIFFERS,
+        "The replay ran with another argument.",
+        files.alone(command=files.command(argv=["python", "a.py", "--fast"])),
+    ),
+    _case(
+        "other_seed",
+        "V12",
+        "invalid",
+        DIFFERS,
+        "The replay was started with another seed.",
+        files.alone(command=files.command(seed=1), randomness={"seed": 1}),
+    ),
+    _case(
+        "other_input",
+        "V12",
+        "invalid",
+        DIFFERS,
+        "The replay read other content under the same name.",
+        files.alone(reads=[{**input_read(b"1\n3\n"), "member": ""}]),
+    ),
+    _case(
+        "reduced_input",
+        "V12",
+        "warning",
+        WARNED,
+        "The replay did not read an input of the reference. Its warning cannot be "
+        "allowed away.",
+        files.alone(reads=[]),
+        arguments=("--allow", "reduced-input"),
+    ),
+    _case(
+        "standin_data",
+        "V12",
+        "invalid",
+        "PARTIAL",
+        "The replay says that its data stands in for the real ones.",
+        files.alone(remarks=files.remark("standin-data", "warning")),
+    ),
+    _case(
+        "no_such_run",
+        "V12",
+        "invalid",
+        DIFFERS,
+        "The replay stands against a sealed run that there is not.",
+        files.alone(runs=9),
+    ),
+    _case(
+        "python_not_entered",
+        "V13",
+        "warning",
+        WARNED,
+        "A Python process ran without the recorder.",
+        files.alone(processes=[files.process(1), files.process(2, entered=False)]),
+    ),
+    _case(
+        "nothing_entered",
+        "V13",
+        "invalid",
+        "INCOMPLETE",
+        "The recorder was in no process, so nothing is known of the run.",
+        files.alone(processes=[files.process(1, entered=False)]),
+    ),
+    _case(
+        "masked_failure",
+        "V13",
+        "invalid",
+        DIFFERS,
+        "A Python process failed, and the command ended with status 0.",
+        files.alone(
+            processes=[files.process(1), files.process(2, exit_status=3)],
+            remarks=files.remark("masked-failure", "failure"),
+        ),
+    ),
+)
+
+ENDING = (
+    _case(
+        "command_failed",
+        "V14",
+        "invalid",
+        DIFFERS,
+        "The replayed command ended with status 1.",
+        files.alone(outcome={"exit_status": 1}),
+    ),
+    _case(
+        "interrupted",
+        "V14",
+        "invalid",
+        "INCOMPLETE",
+        "The replay was interrupted.",
+        files.alone(outcome=files.unfinished("interrupted")),
+    ),
+    _case(
+        "stopped",
+        "V14",
+        "invalid",
+        "NOT RUN HERE",
+        "The replay stopped because an operator is missing on its device.",
+        files.alone(outcome=files.unfinished("operator")),
+    ),
+    _own(
+        "same_failure",
+        "V14",
+        "valid",
+        BIT_IDENTICAL,
+        "An error is the result; the attached replay gave the same one.",
+        files.attached(files.failing()),
+    ),
+    _case(
+        "different_failure",
+        "V14",
+        "invalid",
+        "DIFFERENT FAILURE",
+        "An error was expected, and another one came.",
+        files.alone(of=files.failing, outcome=failure("division by zero")),
+        bundle=FAILING,
+    ),
+    _case(
+        "failure_did_not_happen",
+        "V14",
+        "invalid",
+        DIFFERS,
+        "An error was expected, and the command succeeded.",
+        files.alone(of=files.failing, outcome={"exit_status": 0}),
+        bundle=FAILING,
+    ),
+)
+
+DEVICES = (
+    _case(
+        "device_not_used",
+        "V15",
+        "invalid",
+        "INCOMPLETE",
+        "CUDA was asked for; tensors were seen on the CPU only.",
+        files.alone(devices={**RECORD["devices"], "requested": "cuda"}),
+    ),
+    _case(
+        "fallback_seen",
+        "V15",
+        "warning",
+        WARNED,
+        "Operators of MPS ran on the CPU. This warning cannot be allowed away.",
+        files.alone(**files.mps(fallback="seen", reason="aten::foo")),
+        arguments=("--allow", "cpu-fallback"),
+    ),
+    _case(
+        "fallback_not_checked",
+        "V15",
+        "invalid",
+        "INCOMPLETE",
+        "Whether operators of MPS ran on the CPU is not known.",
+        files.alone(**files.mps(fallback="not-checked", reason="not traced")),
+    ),
+    _case(
+        "stand_in",
+        "V15",
+        "warning",
+        WARNED,
+        "A stand-in took the place of MPS on Linux. This warning cannot be allowed "
+        "away.",
+        files.alone(**{**files.mps(standin=True), "platform": "linux"}),
+        arguments=("--allow", "standin-device"),
+    ),
+    _own(
+        "other_platform",
+        "V15",
+        "invalid",
+        "NOT DECIDABLE HERE",
+        "The result counts on macos-mps only; the attached replay ran on linux-cpu.",
+        files.attached(files.small(intent={"accepting_platforms": ["macos-mps"]})),
+    ),
+    _case(
+        "environment_drift",
+        "V18",
+        "warning",
+        WARNED,
+        "Another version of torch, and values that are not bit-identical.",
+        files.alone(
+            {"logits.npy": NEAR},
+            environment={**ENVIRONMENT, "torch.version": fact("2.12.1")},
+        ),
+    ),
+    _case(
+        "unsynchronised_timing",
+        "V19",
+        "warning",
+        WARNED,
+        "A phase was timed without waiting for the device.",
+        files.alone(phases=[phase(synchronized="none")]),
+    ),
+    _case(
+        "unsynchronised_timing_allowed",
+        "V19",
+        "valid",
+        BIT_IDENTICAL,
+        "The same, and the caller accepts this warning by name.",
+        files.alone(phases=[phase(synchronized="none")]),
+        arguments=("--allow", "unsynchronised-timing"),
+    ),
+)
+
+BUNDLE_CASES = (
+    _own(
+        "vacuous_tolerance",
+        "V8",
+        "warning",
+        WARNED,
+        "The policy admits errors as large as the values.",
+        files.attached(files.small(tolerances=[tolerance("float32", rtol=1.0)])),
+    ),
+    _own(
+        "reference_interrupted",
+        "V11",
+        "invalid",
+        "INCOMPLETE",
+        "The reference did not come to its end; the attached replay did.",
+        files.attached(
+            files.recorded(outcome={"exit_status": 0, "completed": False}),
+            outcome={"exit_status": 0},
+        ),
+    ),
+    _own(
+        "repeat_differs",
+        "V11",
+        "warning",
+        WARNED,
+        "The repeat pass is outside the tolerance; the attached replay is not.",
+        files.attached(files.repeat_differs()),
+    ),
+    _own(
+        "claim_not_replayed",
+        "V20",
+        "invalid",
+        "PARTIAL",
+        "One of two claims was replayed.",
+        files.attached(files.two_claims()),
+    ),
+    _case(
+        "older_replay_disagrees",
+        "V20",
+        "warning",
+        WARNED,
+        "The newest replay decides; an older one that says no is not forgotten.",
+        files.newer_says_yes,
+    ),
+)
+
+CASES = (*OUTPUTS_CASES, *PROTOCOL, *ENDING, *DEVICES, *BUNDLE_CASES)

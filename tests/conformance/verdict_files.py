@@ -1,0 +1,181 @@
+"""Bundles with replays, and replay files, that differ from a sound one in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tests.conformance.documents import (
+    INPUT,
+    LOGITS,
+    METRICS,
+    OUTPUT,
+    POLICY,
+    RECORD,
+    SCRIPT,
+    TOLERANT,
+    Array,
+    Document,
+    Run,
+    Story,
+    bundle_id,
+    digest,
+    failure,
+    files_digest,
+    input_read,
+    phase,
+    replay_entries,
+    replayed,
+)
+from tests.format.forge import Forged, build_zip
+
+NAN = float("nan")
+LOSS = Array((0.5,), ())
+# In section 8.1 the bound for b = 2 is 1.26e-5.
+NEAR = Array((*LOGITS[:-1], 2.000004))
+FAR = Array((*LOGITS[:-1], 2.00002))
+
+
+def unreplayed() -> Story:
+    """Return the bundle that nobody has replayed: three outputs and an input."""
+    changes = {
+        "reads": [input_read()],
+        "files_digest": files_digest({"a.py": SCRIPT, "x.csv": INPUT}),
+        "phases": [phase()],
+    }
+    outputs: dict[str, bytes | Array] = {
+        "logits.npy": Array(),
+        "loss.npy": LOSS,
+        OUTPUT: METRICS,
+    }
+    run = Run(outputs, changes)
+    return Story(runs=[(run, {})], policy=TOLERANT, files={"inputs/x.csv": INPUT})
+
+
+def small(**policy: object) -> Story:
+    """Return a smaller bundle whose policy has these fields."""
+    return Story(runs=[(Run(), {})], policy={**POLICY, **policy})
+
+
+def recorded(**changes: object) -> Story:
+    """Return a smaller bundle whose reference record has these fields."""
+    return Story(runs=[(Run(changes=changes), {})])
+
+
+def with_nan() -> Story:
+    """Return a bundle whose output holds NaN."""
+    run = Run({"logits.npy": Array((1.0, NAN, 3.0))})
+    return Story(runs=[(run, {})])
+
+
+def failing() -> Story:
+    """Return a bundle whose result is an error."""
+    return recorded(outcome=failure("out of range"))
+
+
+def two_claims() -> Story:
+    """Return a bundle with a second claim that has a command of its own."""
+    claims = [{"name": "main"}, {"name": "ablation", "command": ["python", "b.py"]}]
+    return small(claims=claims)
+
+
+def repeat_differs() -> Story:
+    """Return a bundle whose repeat pass gave something else."""
+    repeat = Run({OUTPUT: b'{"accuracy": 0.5}\n'})
+    role = {"role": "repeat", "pass_name": "repeat"}
+    return Story(runs=[(Run(), {}), (repeat, role)])
+
+
+def attached(story: Story, **changes: object) -> Callable[[], bytes]:
+    """Return what makes the bundle of `story` with one replay.
+
+    Args:
+        story: The bundle.
+        changes: Fields in which the replay's record differs from the reference.
+    """
+    return lambda: replayed(story, _replay(story, {}, **changes)).build()
+
+
+def alone(
+    outputs: Mapping[str, bytes | Array | None] | None = None,
+    *,
+    of: Callable[[], Story] = unreplayed,
+    **changes: object,
+) -> Callable[[], bytes]:
+    """Return what makes a replay file of one replay.
+
+    Args:
+        outputs: Outputs that differ from the reference's; None for one that did not
+            come out.
+        of: Makes the bundle that was replayed.
+        changes: Fields in which the replay's record differs from the reference.
+    """
+    return lambda: _file(of(), _replay(of(), outputs or {}, **changes))
+
+
+def newer_says_yes() -> bytes:
+    """Return a replay file: first one that differs, then one that does not."""
+    story = unreplayed()
+    older = _replay(story, {"logits.npy": FAR}, occasion="1" * 16)
+    newer = _replay(story, {}, occasion="2" * 16)
+    return _file(story, older, newer)
+
+
+def command(**changes: object) -> Document:
+    """Return the command of every run here, changed."""
+    return {**RECORD["command"], **changes}
+
+
+def mps(**changes: object) -> Document:
+    """Return the fields of a replay on a Mac's GPU; `changes` are its devices'."""
+    devices = {
+        "observed": ["cpu", "mps"],
+        "fallback": "none-seen",
+        "reason": "every operator was traced",
+        **changes,
+    }
+    waited = phase(synchronized="mps", synchronizations=2)
+    return {"platform": "darwin", "devices": devices, "phases": [waited]}
+
+
+def process(pid: int, **changes: object) -> Document:
+    """Return a process that ended well; the first one is the main process."""
+    usual = {"pid": pid, "ended": True, "exit_status": 0}
+    return {**usual, "kind": "main" if pid == 1 else "python", **changes}
+
+
+def unfinished(stop: str) -> Document:
+    """Return how a run ended that stopped for this reason."""
+    detail = f"made up for the reason {stop}"
+    ending = {"exit_status": 1, "completed": False}
+    return {**ending, "stop": stop, "stop_detail": detail}
+
+
+def remark(name: str, severity: str) -> list[Document]:
+    """Return the remarks of a run that showed one thing."""
+    return [{"id": name, "severity": severity, "text": "as the replay says itself"}]
+
+
+def _replay(
+    story: Story, outputs: Mapping[str, bytes | Array | None], **changes: object
+) -> Run:
+    reference = story.runs[0][0]
+    made = {**reference.outputs, **outputs}
+    held = {
+        digest(data): f"runs/1/{name}"
+        for name, data in reference.build().items()
+        if name.startswith("outputs/")
+    }
+    return Run(
+        {name: output for name, output in made.items() if output is not None},
+        {**reference.changes, **changes},
+        beside={},
+        sealed=held,
+    )
+
+
+def _file(story: Story, *replays: Run) -> bytes:
+    identity = bundle_id(story.forge())
+    entries: list[Forged] = []
+    for run in replays:
+        entries += replay_entries(identity, run)
+    return build_zip(entries)
