@@ -92,7 +92,7 @@ def _add(
     digest = digest_file(item.path)
     described = summarise(item.name, item.path, tensors=tensors)
     if described.problem:
-        produced.problems[item.name] = described.problem
+        produced.problems.setdefault(item.name, described.problem)
     twin = sealed.get(digest, "")
     arrays_member = ""
     if tensors is not None:
