@@ -109,7 +109,7 @@ def _masked_failures(
         if process.exit_status and process.kind in {"main", "python"}:
             yield Remark(
                 id="masked-failure",
-                severity="failure",
+                severity="warning",
                 where=" ".join(process.argv)[:200],
                 text=f"the command ended with status 0 although this Python process "
                 f"ended with status {process.exit_status}",

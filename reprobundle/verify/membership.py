@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from reprobundle.errors import BundleError
+from reprobundle.format.canonical import decode
 from reprobundle.format.findings import Finding
 from reprobundle.format.reader import Bundle
-from reprobundle.format.record import ContentMember, Output, Record
+from reprobundle.format.record import ContentMember, MemorySeries, Output, Record
 from reprobundle.verify.checks import finding
 
 
@@ -17,9 +19,21 @@ def check_run_members(bundle: Bundle, runs: Mapping[int, Record]) -> Iterator[Fi
         for found in _sealed_run(bundle, number, record):
             bad = True
             yield found
+    for found in _without_record(bundle, runs):
+        bad = True
+        yield found
     if not bad:
         count = sum(len(record.members) for record in runs.values())
         yield finding("run-members", "pass", f"{count:,} members of {len(runs)} runs")
+
+
+def _without_record(bundle: Bundle, runs: Mapping[int, Record]) -> Iterator[Finding]:
+    tops = tuple(f"runs/{number}/" for number in runs)
+    for path in bundle.members:
+        if path.startswith("runs/") and not path.startswith(tops):
+            yield finding(
+                "run-members", "fail", "it belongs to no run record", where=path
+            )
 
 
 def _sealed_run(bundle: Bundle, number: int, record: Record) -> Iterator[Finding]:
@@ -42,6 +56,9 @@ def _sealed_run(bundle: Bundle, number: int, record: Record) -> Iterator[Finding
                 got=member.blake3,
             )
     yield from check_references("run-members", bundle, top, record)
+    if record.memory.series in there:
+        where = top + record.memory.series
+        yield from check_series("run-members", where, bundle.read(where))
     for read in record.reads:
         held = bundle.members.get(read.member) if read.member else None
         if read.member and (held is None or held.blake3 != read.blake3):
@@ -53,6 +70,14 @@ def _sealed_run(bundle: Bundle, number: int, record: Record) -> Iterator[Finding
                 expected=read.blake3,
                 got=held.blake3 if held else "no such member",
             )
+
+
+def check_series(name: str, where: str, data: bytes) -> Iterator[Finding]:
+    """Yield what is wrong with a memory series."""
+    try:
+        decode(data, MemorySeries, where=where, rule="R-7.2")
+    except BundleError as error:
+        yield finding(name, "fail", error.message, where=where)
 
 
 def _differs(stated: ContentMember, size_bytes: int, digest: str) -> bool:
@@ -81,6 +106,7 @@ def check_references(
 ) -> Iterator[Finding]:
     """Yield outputs whose content is not the one the record describes."""
     own = {member.name: member.blake3 for member in record.members}
+    sizes = {member.name: member.size_bytes for member in record.members}
     names = [output.name for output in record.outputs]
     if len(set(names)) != len(names):
         yield finding(name, "fail", "the record describes an output twice", where=top)
@@ -94,6 +120,16 @@ def check_references(
                 where=f"{top}{output.name}",
                 expected=output.blake3,
                 got=held or "no such member",
+            )
+        size_bytes = sizes.get(output.member, output.size_bytes)
+        if output.stored == "here" and size_bytes != output.size_bytes:
+            yield finding(
+                name,
+                "fail",
+                "the record states two sizes for this output",
+                where=f"{top}{output.name}",
+                expected=output.size_bytes,
+                got=size_bytes,
             )
         tensors = output.arrays_member
         if tensors and tensors not in own and tensors not in bundle.members:

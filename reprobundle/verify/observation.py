@@ -30,6 +30,7 @@ _GENERIC: dict[str, tuple[str, CheckOutcome]] = {
 def check_observation(record: Record) -> Iterator[Finding]:
     """Yield the findings of V13 about one replay."""
     yield from _processes(record)
+    yield from _failures_behind_a_zero(record)
     for remark in record.remarks:
         if remark.id not in _ELSEWHERE:
             yield _remark(record, remark)
@@ -87,6 +88,23 @@ def _processes(record: Record) -> Iterator[Finding]:
         expected=f"{entered + len(missed)} entered",
         got=f"{entered} entered",
     )
+
+
+def _failures_behind_a_zero(record: Record) -> Iterator[Finding]:
+    """Yield the failed processes of a run that says it succeeded, told or not."""
+    told = any(remark.id == "masked-failure" for remark in record.remarks)
+    if told or record.outcome.exit_status != 0:
+        return
+    for process in record.processes:
+        if process.exit_status and process.kind in ("main", "python"):
+            yield finding(
+                "masked-failure",
+                "fail",
+                "a Python process failed, and the run says nothing of it",
+                where=" ".join(process.argv)[:200],
+                expected="0",
+                got=process.exit_status,
+            )
 
 
 def _remark(record: Record, remark: Remark) -> Finding:

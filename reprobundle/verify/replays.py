@@ -12,7 +12,7 @@ from reprobundle.format.reader import Bundle, ReplayFile
 from reprobundle.format.record import Record
 from reprobundle.verify.checks import finding
 from reprobundle.verify.integrity import bare_message
-from reprobundle.verify.membership import check_presence, check_references
+from reprobundle.verify.membership import check_presence, check_references, check_series
 
 
 def read_replay(
@@ -112,6 +112,9 @@ def _content(
                 got=got,
             )
     yield from check_references("replay-members", bundle, top, record)
+    if record.memory.series in there:
+        where = top + record.memory.series
+        yield from check_series("replay-members", where, source.read_unsealed(where))
 
 
 def _digest_of(source: ReplayFile, name: str) -> str:

@@ -12,7 +12,7 @@ from reprobundle.format.findings import Verdict
 from reprobundle.format.manifest import MANIFEST_PATH
 from reprobundle.format.policy import Policy
 from reprobundle.format.reader import Bundle, open_bundle
-from reprobundle.format.record import ContentMember, FileRead
+from reprobundle.format.record import ContentMember, FileRead, Process
 from reprobundle.format.writer import Source
 from reprobundle.verify.integrity import check_opened
 from reprobundle.verify.verdict import consequence
@@ -329,3 +329,47 @@ def test_attaching_changes_neither_the_id_nor_a_sealed_byte(bench):
     with open_bundle(bench.path) as bundle:
         assert bundle.id == before
         assert bundle.read(MANIFEST_PATH) == manifest
+
+
+def test_a_file_of_a_run_that_has_no_record_is_named(bench):
+    bench.extra = (Source("runs/7/outputs/x.txt", "output", b"x"),)
+    report = bench.pack().verify()
+    assert verdict(report) == TAMPERED
+    assert found(report, "run-members", "fail")[0].where == "runs/7/outputs/x.txt"
+
+
+def test_a_memory_series_that_is_none_is_named(bench, monkeypatch):
+    monkeypatch.setattr("tests.verify.builder.SERIES", b"hello\n")
+    report = bench.pack().verify()
+    assert verdict(report) == TAMPERED
+    assert found(report, "run-members", "fail")[0].where == "runs/1/memory.json"
+
+
+def test_an_output_whose_stated_size_is_not_its_members_is_named(bench):
+    record, _ = Run().build(bench.folder, role="reference")
+    first, *rest = record.outputs
+    wrong = msgspec.structs.replace(first, size_bytes=first.size_bytes + 1)
+    report = sealed_with(bench, outputs=(wrong, *rest))
+    assert verdict(report) == TAMPERED
+    stated = found(report, "run-members", "fail")[0]
+    assert (stated.expected, stated.got) == (
+        str(first.size_bytes + 1),
+        str(first.size_bytes),
+    )
+
+
+def test_a_failed_process_behind_a_zero_is_seen_without_a_remark(bench):
+    bench.pack()
+    bench.replay(
+        Run(
+            changes={
+                "processes": (
+                    Process(pid=1, kind="main", ended=True, exit_status=0),
+                    Process(pid=2, parent_pid=1, ended=True, exit_status=3),
+                )
+            }
+        )
+    )
+    report = bench.verify()
+    assert report.verdict == "NOT REPRODUCED"
+    assert "masked-failure" in " ".join(report.reasons)
