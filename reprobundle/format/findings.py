@@ -5,8 +5,6 @@ the findings (reprobundle.verify.verdict); a check that was not made is a findin
 `not-checked`, never a missing one.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import Final, Literal
 

@@ -5,8 +5,6 @@ was imported from, local labels such as ``+cpu`` included. It carries no credent
 and no path of a home folder; addresses only in the form that reaches a package again.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Final, Literal
 
 import msgspec

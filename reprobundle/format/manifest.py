@@ -5,8 +5,6 @@ how a member is stored, so another compressor or another number of threads gives
 same id. It holds no time, host or tool version either: the run record does.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal

@@ -4,8 +4,6 @@
 tolerance afterwards gives another bundle (spec.md, "Policy").
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Final, Literal
 
 import msgspec

@@ -10,8 +10,6 @@ Numbers that may be NaN or infinite are stored as the strings ``nan``, ``inf`` a
 clock, sizes are bytes.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, Final, Literal
 
