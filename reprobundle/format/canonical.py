@@ -136,4 +136,6 @@ def reason(error: Exception) -> str:
     text = "".join(
         c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(error)
     )
-    return text[:1].lower() + text[1:300]
+    # Our messages start in lower case; an abbreviation such as JSON stays what it is.
+    first = text[:1] if text[1:2].isupper() else text[:1].lower()
+    return first + text[1:300]

@@ -73,6 +73,18 @@ class Devices:
                     if isinstance(item, tensor):
                         self.note(item.device.type, seen_on)
 
+    def look_at_end(self) -> None:
+        """Report devices that held tensors although no module or optimizer did.
+
+        At the end a question can no longer change the run: only then is MPS asked.
+        """
+        if self.cuda_in_use:
+            self.note("cuda", "torch.cuda")
+        torch = self._torch
+        if torch is not None and torch.backends.mps.is_available():
+            if torch.mps.driver_allocated_memory() > 0:
+                self.note("mps", "torch.mps")
+
     @property
     def cuda_in_use(self) -> bool:
         """Tell whether the user's code has initialised CUDA in this process."""

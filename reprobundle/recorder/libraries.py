@@ -77,8 +77,13 @@ class Libraries:
         torch = sys.modules.get("torch")
         if torch is None or not self._switches:
             return
+        self._session.attempt("devices", self._devices.look_at_end)
         send(self._session, device_probes(torch, self._devices))
         send(self._session, self._changes(torch))
+        mps = torch.backends.mps
+        if mps.is_built():
+            answer = ("torch.mps.available", "torch.backends.mps", mps.is_available)
+            send(self._session, [answer])
 
     def _changes(self, torch: Any) -> Iterator[Probe]:
         for name, source, read in switch_probes(torch):
@@ -118,6 +123,7 @@ def torch_probes(torch: Any) -> Iterator[Probe]:
         "torch.backends.mps.is_built()",
         lambda: bool(backends.mps.is_built()),
     )
+    yield "torch.mps.available", "torch.backends.mps", lambda: _mps_yet(backends)
     yield "torch.mkl", "torch.backends.mkl", lambda: bool(backends.mkl.is_available())
     yield (
         "torch.openmp",
@@ -135,6 +141,17 @@ def torch_probes(torch: Any) -> Iterator[Probe]:
         "torch.initial_seed()",
         lambda: str(torch.initial_seed()),
     )
+
+
+def _mps_yet(backends: Any) -> bool:
+    """Return False where torch has no MPS; elsewhere the question must wait.
+
+    Its first answer is kept for the whole process.
+    """
+    if backends.mps.is_built():
+        message = "asked only at the end of the process"
+        raise UnknownFactError(message)
+    return False
 
 
 def switch_probes(torch: Any) -> Iterator[Probe]:
@@ -278,11 +295,6 @@ def _mps_probes(torch: Any, *, in_use: bool) -> Iterator[Probe]:
         return read if in_use else _not_used("MPS")
 
     yield "torch.mps.used", "tensors seen", lambda: in_use
-    yield (
-        "torch.mps.available",
-        "torch.backends.mps",
-        used(lambda: bool(torch.backends.mps.is_available())),
-    )
     yield (
         "torch.mps.recommended_max_bytes",
         "torch.mps",

@@ -61,8 +61,8 @@ class Training:
 
         Global module hooks would do the same through a public door, but they send
         every call of every module through torch's slow path: 5 % of a step of 2 ms
-        with ten modules, where this wrapper is not measurable. They also show in the
-        traceback of every error inside a model.
+        with ten modules, where this wrapper takes half a microsecond a module. They
+        also show in the traceback of every error inside a model.
         """
         is_compiling = torch.compiler.is_compiling
         begin, end, look = self._clock.begin, self._clock.end, self._look_at_call
@@ -77,7 +77,7 @@ class Training:
                     return original(module, *arguments, **named)
                 inside = get_ident()
                 try:
-                    look(module, arguments)
+                    look(module, arguments, named)
                     return original(module, *arguments, **named)
                 finally:
                     inside = 0
@@ -90,15 +90,16 @@ class Training:
         # The compiler knows the function by this name.
         kind.__call__.__name__ = getattr(original, "__name__", "__call__")
 
-    def _look_at_call(self, module: Any, arguments: Any) -> None:
+    def _look_at_call(self, module: Any, arguments: Any, named: Any) -> None:
         calls = self._calls = self._calls + 1
         if calls > _LOOKS_IN_A_ROW and calls & (calls - 1):
             return
-        self._session.attempt("devices", self._look, module, arguments)
+        values = (*arguments, *named.values())
+        self._session.attempt("devices", self._look, module, values)
 
-    def _look(self, module: Any, arguments: Any) -> None:
+    def _look(self, module: Any, inputs: Any) -> None:
         devices = self._devices
-        devices.note_tensors(arguments, "module input")
+        devices.note_tensors(inputs, "module input")
         for parameter in module.parameters():
             devices.note(parameter.device.type, "module parameter")
             break
@@ -106,19 +107,19 @@ class Training:
     def _watch_optimizer(self, torch: Any) -> None:
         is_compiling = torch.compiler.is_compiling
         clock = self._clock
-        mine = False
+        thread = 0
 
         def before(optimizer: Any, arguments: Any, named: Any) -> None:
-            nonlocal mine
-            if not is_compiling():
-                mine = clock.begin("optimizer")
+            nonlocal thread
+            if not is_compiling() and clock.begin("optimizer"):
+                thread = get_ident()
 
         def after(optimizer: Any, arguments: Any, named: Any) -> None:
-            nonlocal mine
+            nonlocal thread
             if is_compiling():
                 return
-            if mine:
-                mine = False
+            if thread == get_ident():
+                thread = 0
                 clock.end()
             steps = clock.steps = clock.steps + 1
             if steps & (steps - 1) == 0:

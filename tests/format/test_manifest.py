@@ -56,7 +56,7 @@ BAD = {
         "R-6.5",
     ),
     "another JSON document": (lambda: b'{"a": 1}', DocumentError, "R-6.6"),
-    "no JSON": (lambda: b"hello", DocumentError, "R-6.6"),
+    "no JSON": (lambda: b"hello", DocumentError, "R-6.4"),
     "a newer major version": (
         lambda: forged(version="2.0").manifest_bytes(),
         UnsupportedVersionError,

@@ -204,7 +204,7 @@ class Torch:
         def __init__(self, kind):
             self.device = SimpleNamespace(type=kind)
 
-    def __init__(self, *, capturing=False, broken=False):
+    def __init__(self, *, capturing=False, broken=False, available=False):
         self.calls: list[str] = []
 
         def synchronize():
@@ -222,6 +222,9 @@ class Torch:
             memory_allocated=lambda n: 100 + n,
             memory_reserved=lambda n: 1000,
             max_memory_allocated=lambda n: 500,
+        )
+        self.backends = SimpleNamespace(
+            mps=SimpleNamespace(is_available=lambda: available)
         )
         self.mps = SimpleNamespace(
             synchronize=lambda: self.calls.append("mps"),
@@ -293,6 +296,21 @@ def test_the_question_for_a_device_is_asked_once_one_is_possible(session):
     with_cuda: Any = Torch()
     built_with_cuda.use_torch(with_cuda)
     assert asked == ["possible", "cuda"]
+
+
+def test_devices_without_modules_are_found_at_the_end(session):
+    torch = Torch(available=True)
+    result = devices(session, torch)
+    torch.initialized = True
+    result.look_at_end()
+    seen = {(event["device"], event["seen_on"]) for event in session.events}
+    assert seen >= {("cuda", "torch.cuda")}
+    assert result.mps_in_use
+
+
+def test_devices_that_hold_nothing_are_not_reported_at_the_end(session):
+    devices(session, Torch()).look_at_end()
+    assert session.events == []
 
 
 def test_mps_on_another_system_is_a_stand_in(session, monkeypatch):

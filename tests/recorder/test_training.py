@@ -207,6 +207,7 @@ def test_switches_are_reported_as_found_and_as_left(run):
     # What did not change is not repeated.
     assert run.fact("end.torch.default_dtype") is None
     assert run.fact("torch.cuda.used") is False
+    assert run.fact("torch.mps.available") is False
     assert run.fact("numpy.version")
 
 
