@@ -81,9 +81,9 @@ class Devices:
         if self.cuda_in_use:
             self.note("cuda", "torch.cuda")
         torch = self._torch
-        if torch is not None and torch.backends.mps.is_available():
-            if torch.mps.driver_allocated_memory() > 0:
-                self.note("mps", "torch.mps")
+        available = torch is not None and torch.backends.mps.is_available()
+        if available and torch.mps.driver_allocated_memory() > 0:
+            self.note("mps", "torch.mps")
 
     @property
     def cuda_in_use(self) -> bool:
