@@ -26,3 +26,40 @@ def pytest_collection_modifyitems(items):
 def missing_tools_are_an_error():
     missing = [name for name in TOOLS if shutil.which(name) is None]
     pytest.fail(f"REPROBUNDLE_REQUIRE_TOOLS=1 but not installed: {', '.join(missing)}")
+
+
+# What each area may take on two quiet cores, in seconds. Going over it fails nothing,
+# for a busy machine is no mistake of the code; the summary shows it.
+BUDGET_SECONDS = {
+    "checks": 20,
+    "cli": 150,
+    "conformance": 15,
+    "examples": 60,
+    "format": 30,
+    "outputs": 15,
+    "pack": 5,
+    "recorder": 120,
+    "replay": 90,
+    "report": 25,
+    "run": 60,
+    "schema": 5,
+    "spec": 10,
+    "verify": 40,
+}
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Show how long each area took against its budget."""
+    spent: dict[str, float] = {}
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if hasattr(report, "duration") and report.nodeid.startswith("tests/"):
+                area = report.nodeid.split("/")[1]
+                spent[area] = spent.get(area, 0.0) + report.duration
+    if len(spent) < 2:
+        return
+    terminalreporter.section("time by area")
+    for area, seconds in sorted(spent.items()):
+        budget = BUDGET_SECONDS.get(area)
+        over = "  OVER ITS BUDGET" if budget is None or seconds > budget else ""
+        terminalreporter.write_line(f"{area:<12} {seconds:6.1f} s of {budget} s{over}")
