@@ -128,7 +128,10 @@ def _seeds(reference: Record) -> Finding:
         return finding("has-seeds", "pass", f"{len(known.calls)} calls", where=set_by)
     if not known.initial:
         return finding(
-            "has-seeds", "fail", "neither seeds nor generator states were recorded"
+            "has-seeds",
+            "fail",
+            "neither seeds nor generator states were recorded",
+            advice="pack it with --seed",
         )
     drawn = [
         name for name, state in known.initial.items() if known.final.get(name) != state
