@@ -6,6 +6,7 @@ bundle is to answer in a tenth of a second.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -511,5 +512,14 @@ def run(arguments: list[str]) -> int:
 
 
 def main() -> None:
-    """Entry point of the console script."""
-    sys.exit(run(sys.argv[1:]))
+    """Run the console script.
+
+    It ends without the interpreter's clean-up, which takes a sixth of the time that a
+    verify of a small bundle takes: every file and folder is closed or removed by then.
+    """
+    status = run(sys.argv[1:])
+    for stream in (sys.stdout, sys.stderr):
+        # The reader of our output may have gone away, as `head` does.
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(status)
