@@ -1,0 +1,33 @@
+"""``reprobundle attach`` and ``reprobundle detach``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from reprobundle.cli.options import bundle_argument
+
+
+@click.command()
+@bundle_argument
+@click.argument("replay_file", type=click.Path(path_type=Path))
+def attach(*, bundle: Path, replay_file: Path) -> int:
+    """Attach a replay that travelled alone (.rpr.zip) to its bundle."""
+    from reprobundle.format.attach import attach_replay_file
+
+    for identifier in attach_replay_file(bundle, replay_file):
+        click.echo(f"attached replay {identifier}")
+    return 0
+
+
+@click.command()
+@bundle_argument
+@click.argument("replay_id")
+def detach(*, bundle: Path, replay_id: str) -> int:
+    """Remove the newest attached replay; the sealed part stays as it is."""
+    from reprobundle.format.attach import detach_replay
+
+    detach_replay(bundle, replay_id)
+    click.echo(f"detached replay {replay_id}")
+    return 0

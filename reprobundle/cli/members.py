@@ -1,0 +1,48 @@
+"""``reprobundle extract`` and ``reprobundle cat``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from reprobundle.cli.options import bundle_argument
+
+
+@click.command()
+@bundle_argument
+@click.argument("paths", nargs=-1)
+@click.option(
+    "--into",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="A new folder; nothing is ever overwritten.",
+)
+def extract(*, bundle: Path, paths: tuple[str, ...], into: Path) -> int:
+    """Write members of a bundle to a new folder; all of them without PATHS."""
+    from reprobundle.format.reader import extract as write_members
+    from reprobundle.format.reader import open_bundle
+    from reprobundle.report.progress import progress
+
+    with open_bundle(bundle) as opened:
+        wanted = tuple(paths) or None
+        with progress("extracting", opened.size_bytes) as advance:
+            write_members(opened, into, paths=wanted, progress=advance)
+    click.echo(f"extracted to {into}")
+    return 0
+
+
+@click.command()
+@bundle_argument
+@click.argument("path")
+def cat(*, bundle: Path, path: str) -> int:
+    """Print one member of a bundle, whole and unchanged."""
+    from reprobundle.format.reader import open_bundle
+
+    with open_bundle(bundle) as opened, opened.open(path) as stream:
+        out = sys.stdout.buffer
+        while block := stream.read(1 << 20):
+            out.write(block)
+        out.flush()
+    return 0

@@ -1,0 +1,149 @@
+"""``reprobundle pack``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from reprobundle.cli.options import DEVICES, say, split
+
+
+class _CommandAfterDashes(click.Command):
+    """A command whose last part is the user's own command, after ``--``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Split at the first ``--`` and keep what follows as it is."""
+        if "--" in args:
+            split = args.index("--")
+            args, ctx.obj = args[:split], tuple(args[split + 1 :])
+        elif not {"-h", "--help"}.intersection(args):
+            raise click.UsageError(
+                "put the whole command after --, such as: "
+                "reprobundle pack -- python train.py",
+                ctx,
+            )
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Return the usage line with the command part."""
+        return [*super().collect_usage_pieces(ctx), "-- COMMAND..."]
+
+
+@click.command(cls=_CommandAfterDashes)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Bundle to write. [default: <project>.rpb.zip]",
+)
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed everything.")
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A file or folder that is an input, even where git ignores it.",
+)
+@click.option("--policy", type=click.Path(path_type=Path), help="Policy file (JSON).")
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME=REGEX",
+    help="A number the command prints that counts as a result.",
+)
+@click.option("--expect-failure", is_flag=True, help="Failing is the result.")
+@click.option(
+    "--passes",
+    default="measured,repeat",
+    show_default=True,
+    help="Passes to make; one that is left out is reported as not checked.",
+)
+@click.option(
+    "--project",
+    type=click.Path(path_type=Path),
+    help="Top of the project. [default: the git root, else the working directory]",
+)
+@click.option("--device", type=click.Choice(DEVICES), default="as-is")
+@click.option("--purpose", default="", help="What the result is for, one sentence.")
+@click.option("--scenario", default="", help="The bounded case that is accepted.")
+@click.option(
+    "--accepting-platforms",
+    default="",
+    help="Platforms whose result counts, such as linux-cpu,macos-mps.",
+)
+@click.option(
+    "--fallback",
+    type=click.Choice(("forbidden", "allowed")),
+    default="forbidden",
+    help="Whether CPU fallback is part of the plan; it is shown either way.",
+)
+@click.option(
+    "--output-limit",
+    type=click.IntRange(1),
+    default=4 << 30,
+    help="Largest single output in bytes.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Do not show the command's output.")
+@click.pass_context
+def pack(
+    ctx: click.Context,
+    *,
+    output: Path | None,
+    seed: int | None,
+    inputs: tuple[Path, ...],
+    policy: Path | None,
+    metrics: tuple[str, ...],
+    expect_failure: bool,
+    passes: str,
+    project: Path | None,
+    device: str,
+    purpose: str,
+    scenario: str,
+    accepting_platforms: str,
+    fallback: str,
+    output_limit: int,
+    quiet: bool,
+) -> int:
+    """Run COMMAND and write one bundle about it.
+
+    The command runs twice in copies of the project: once measured, once again from
+    what the bundle holds. Nothing is written if it fails.
+    """
+    from reprobundle.format.policy import Intent
+    from reprobundle.pack.options import PackOptions
+    from reprobundle.pack.pack import pack as run_pack
+    from reprobundle.pack.passes import parse_passes
+    from reprobundle.pack.policy import parse_metric
+    from reprobundle.report.packed import render_packed
+    from reprobundle.report.progress import progress
+    from reprobundle.report.screen import Screen
+
+    here = Path.cwd()
+    options = PackOptions(
+        argv=ctx.obj,
+        output=output or here / f"{(project or here).resolve().name}.rpb.zip",
+        working_directory=here,
+        project=project,
+        seed=seed,
+        inputs=inputs,
+        policy=policy,
+        metrics=tuple(parse_metric(metric) for metric in metrics),
+        intent=Intent(
+            purpose=purpose,
+            scenario=scenario,
+            accepting_platforms=split(accepting_platforms),
+            fallback="allowed" if fallback == "allowed" else "forbidden",
+        ),
+        expect_failure=expect_failure,
+        passes=parse_passes(passes),
+        device=device,
+        output_limit_bytes=output_limit,
+        echo=not quiet,
+    )
+    with progress("writing the bundle") as advance:
+        packed = run_pack(options, say=say, progress=advance)
+    click.echo(render_packed(packed, Screen.of(sys.stdout)))
+    return 0

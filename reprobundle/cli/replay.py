@@ -1,0 +1,149 @@
+"""``reprobundle replay``: ask for consent, run here or detached, print the verdict."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reprobundle.cli.options import (
+    DEVICES,
+    EXIT_INCOMPLETE,
+    allow_option,
+    bundle_argument,
+    json_option,
+    say,
+)
+from reprobundle.errors import EXIT_BAD_CALL
+
+if TYPE_CHECKING:
+    from reprobundle.replay.options import ReplayOptions
+    from reprobundle.replay.plan import ReplayPlan
+
+
+@click.command()
+@bundle_argument
+@click.option(
+    "--env",
+    "environment",
+    default="current",
+    show_default=True,
+    metavar="current|fresh|PYTHON",
+    help="Run in the current environment, in one built from the lock, or with PYTHON.",
+)
+@click.option("--yes", is_flag=True, help="Consent to running the bundle's command.")
+@click.option("--smoke", is_flag=True, help="Run the quick claim only.")
+@click.option("--passes", default="measured,repeat", show_default=True)
+@click.option("--device", type=click.Choice(DEVICES), default="as-is")
+@click.option(
+    "--record",
+    "record_file",
+    type=click.Path(path_type=Path),
+    help="Write the record there (.rpr.zip) instead of attaching it.",
+)
+@click.option(
+    "--wheels",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Folder of wheels, for a machine without network.",
+)
+@click.option("--detach", is_flag=True, help="Go on after this terminal is closed.")
+@allow_option
+@json_option
+@click.option("-q", "--quiet", is_flag=True, help="Do not show the command's output.")
+def replay(
+    *,
+    bundle: Path,
+    environment: str,
+    yes: bool,
+    smoke: bool,
+    passes: str,
+    device: str,
+    record_file: Path | None,
+    wheels: Path | None,
+    detach: bool,
+    allow: tuple[str, ...],
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Run a bundle's command here, attach the record, print the verdict.
+
+    This runs the code in the bundle. The bundle is checked first, the command is
+    shown, and you are asked.
+    """
+    from reprobundle.pack.passes import parse_passes
+    from reprobundle.replay.options import ReplayOptions
+    from reprobundle.replay.replay import inspect_plan
+
+    options = ReplayOptions(
+        bundle=bundle,
+        environment=environment,
+        device=device,
+        passes=parse_passes(passes),
+        smoke=smoke,
+        record_file=record_file,
+        wheels=wheels,
+        allow=allow,
+        echo=not quiet,
+    )
+    plan = inspect_plan(options)
+    from reprobundle.report.planned import render_plan
+    from reprobundle.report.screen import Screen
+
+    fresh = environment == "fresh"
+    shown = render_plan(plan, Screen.of(sys.stderr), fresh_environment=fresh)
+    click.echo(shown, err=True)
+    if not yes and not _consents():
+        return EXIT_BAD_CALL
+    if detach:
+        return _start_job(bundle, plan)
+    return _run_replay(options, plan, as_json=as_json)
+
+
+def _consents() -> bool:
+    if not sys.stdin.isatty():
+        raise click.UsageError(
+            "a replay runs the bundle's code and there is no terminal to ask; "
+            "read the command above and add --yes"
+        )
+    return click.confirm("Run this code on this machine?", err=True)
+
+
+def _run_replay(options: ReplayOptions, plan: ReplayPlan, *, as_json: bool) -> int:
+    from reprobundle.replay.jobs import report_progress, report_result
+    from reprobundle.replay.replay import replay as run_replay
+    from reprobundle.report.json import report_json
+    from reprobundle.report.screen import Screen
+    from reprobundle.report.terminal import render_report
+
+    def tell(line: str) -> None:
+        say(line)
+        report_progress(line)
+
+    try:
+        done = run_replay(options, plan, say=tell)
+    except KeyboardInterrupt:
+        click.echo("INCOMPLETE: interrupted before a record was attached", err=True)
+        return EXIT_INCOMPLETE
+    if as_json:
+        click.echo(report_json(done.report).decode(), nl=False)
+    else:
+        click.echo(render_report(done.report, Screen.of(sys.stdout)))
+    report_result(done.report.exit_status, done.report.verdict)
+    return done.report.exit_status
+
+
+def _start_job(bundle: Path, plan: ReplayPlan) -> int:
+    from reprobundle.replay.jobs import start_detached
+
+    arguments = [argument for argument in sys.argv[1:] if argument != "--detach"]
+    if "--yes" not in arguments:
+        arguments.append("--yes")
+    job = start_detached(
+        [sys.executable, "-m", "reprobundle", *arguments],
+        name=bundle.name.removesuffix(".rpb.zip"),
+        bundle=plan.bundle,
+    )
+    click.echo(f"started job {job.name}; see: reprobundle status {job.name}")
+    return 0

@@ -1,0 +1,72 @@
+"""``reprobundle verify``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from reprobundle.cli.options import allow_option, bundle_argument, json_option
+
+
+@click.command()
+@bundle_argument
+@click.option(
+    "--integrity", is_flag=True, help="Check integrity and completeness only."
+)
+@click.option("--deep", is_flag=True, help="Prove the chunk digests too.")
+@click.option("--replay", "replay_id", metavar="ID", help="Judge this replay only.")
+@click.option(
+    "--replay-file",
+    type=click.Path(path_type=Path),
+    help="Judge a replay that travels alone (.rpr.zip).",
+)
+@click.option("--expect-id", metavar="ID", help="The bundle id you were told.")
+@allow_option
+@json_option
+@click.option("-v", "--verbose", is_flag=True, help="Show every finding.")
+def verify(
+    *,
+    bundle: Path,
+    integrity: bool,
+    deep: bool,
+    replay_id: str | None,
+    replay_file: Path | None,
+    expect_id: str | None,
+    allow: tuple[str, ...],
+    as_json: bool,
+    verbose: bool,
+) -> int:
+    """Judge a bundle: is it whole, and did the replays give the same result?
+
+    Needs no torch and no network, and executes nothing of the bundle.
+    """
+    from reprobundle.report.progress import progress
+    from reprobundle.verify.verify import verify_bundle
+
+    with progress("checking digests", _size(bundle)) as advance:
+        report = verify_bundle(
+            bundle,
+            integrity_only=integrity,
+            deep=deep,
+            replay=replay_id,
+            replay_file=replay_file,
+            expect_id=expect_id,
+            allow=allow,
+            progress=advance,
+        )
+    if as_json:
+        from reprobundle.report.json import report_json
+
+        click.echo(report_json(report).decode(), nl=False)
+    else:
+        from reprobundle.report.screen import Screen
+        from reprobundle.report.terminal import render_report
+
+        click.echo(render_report(report, Screen.of(sys.stdout), verbose=verbose))
+    return report.exit_status
+
+
+def _size(path: Path) -> int | None:
+    return path.stat().st_size if path.is_file() else None
