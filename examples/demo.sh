@@ -1,5 +1,6 @@
 #!/bin/sh
-# Pack the digits example, verify it, replay it in a fresh environment, verify it again.
+# Pack the digits example, verify it, replay it in a fresh environment, verify it again,
+# and see the verifier say no to altered copies.
 #
 # usage: demo.sh BIN RESULTS
 #   BIN      folder with python and reprobundle
@@ -35,4 +36,5 @@ step 11 reprobundle verify "$bundle"
 echo "(status 11: intact, not yet replayed)"
 step 0 reprobundle replay "$bundle" --env fresh --yes
 step 0 reprobundle verify "$bundle"
+step 0 reprobundle selftest "$bundle"
 printf '\nREPRODUCED (status 0). The bundle is %s\n' "$bundle"

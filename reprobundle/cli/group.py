@@ -27,6 +27,7 @@ VERBS = {
     "cat": "members",
     "attach": "attachments",
     "detach": "attachments",
+    "selftest": "selftest",
 }
 
 

@@ -19,6 +19,7 @@ from reprobundle.format.lock import Lock
 from reprobundle.format.manifest import Manifest
 from reprobundle.format.policy import Policy
 from reprobundle.format.record import MemorySeries, Record
+from reprobundle.format.selftest_report import SelftestReport
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -30,6 +31,7 @@ DOCUMENTS: dict[str, tuple[type, str]] = {
     "lock": (Lock, "lock/environment.json: the live environment of the run"),
     "memory": (MemorySeries, "memory.json: all memory samples of one run"),
     "report": (Report, "What verify prints with --json"),
+    "selftest": (SelftestReport, "What selftest prints with --json"),
 }
 
 # What a JSON Schema cannot express and the decoder enforces all the same.

@@ -152,6 +152,7 @@ EVERY_ITEM: tuple[Item, ...] = (
     Item("same-command", "V12", "The replay ran another command.", _DIFFERS),
     Item("same-seed", "V12", "The replay was started with another seed.", _DIFFERS),
     Item("seed-calls", "V12", "The script set other seeds.", _WARNS),
+    Item("same-steps", "V12", "The replay made another number of steps.", _WARNS),
     Item("same-inputs", "V12", "An input had other content.", _DIFFERS),
     Item(
         "reduced-input",

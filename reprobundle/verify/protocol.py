@@ -10,6 +10,7 @@ from reprobundle.format.record import FileRead, Record
 from reprobundle.verify.checks import finding
 
 MOST_NAMED = 3
+OPTIMIZER = "optimizer"
 _INPUTS = ("inputs/", "external/")
 
 
@@ -42,6 +43,7 @@ def check_protocol(reference: Record, replay: Record) -> Iterator[Finding]:
     yield _files(reference, replay)
     yield _command(reference, replay)
     yield from _seeds(reference, replay)
+    yield _steps(reference, replay)
     yield from _inputs(reference, replay)
     yield from _stated_data(replay)
 
@@ -133,6 +135,27 @@ def _seeds(reference: Record, replay: Record) -> Iterator[Finding]:
         expected=_named(expected - got) or "nothing more",
         got=_named(got - expected) or "nothing more",
     )
+
+
+def _steps(reference: Record, replay: Record) -> Finding:
+    """Return whether both runs made the same number of optimizer steps."""
+    expected, got = _step_count(reference), _step_count(replay)
+    if expected == got == 0:
+        return finding("same-steps", "not-applicable", "no optimizer step was seen")
+    if expected == got:
+        return finding("same-steps", "pass", f"{expected:,} optimizer steps", got=got)
+    return finding(
+        "same-steps",
+        "warn",
+        f"the replay made {got:,} optimizer steps, the reference {expected:,}",
+        expected=expected,
+        got=got,
+        advice="find what ended the training early: time, a skipped batch, a condition",
+    )
+
+
+def _step_count(record: Record) -> int:
+    return sum(phase.count for phase in record.phases if phase.name == OPTIMIZER)
 
 
 def _calls(record: Record) -> Counter[tuple[str, str]]:

@@ -41,15 +41,15 @@ def run_demo(folder: Path, plan: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_names_the_verdict_and_the_file_at_the_end(tmp_path: Path):
-    ended = run_demo(tmp_path, "0 11 0 0")
+    ended = run_demo(tmp_path, "0 11 0 0 0")
     assert ended.returncode == 0, ended.stderr
     bundle = tmp_path / "results" / "digits.rpb.zip"
     last = ended.stdout.splitlines()[-1]
     assert last == f"REPRODUCED (status 0). The bundle is {bundle}"
 
 
-def test_packs_the_digits_example_then_verifies_replays_and_verifies(tmp_path: Path):
-    run_demo(tmp_path, "0 11 0 0")
+def test_packs_verifies_replays_verifies_and_tests_the_verifier(tmp_path: Path):
+    run_demo(tmp_path, "0 11 0 0 0")
     calls = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
     bundle = tmp_path / "results" / "digits.rpb.zip"
     digits = DEMO.parent / "digits"
@@ -60,6 +60,7 @@ def test_packs_the_digits_example_then_verifies_replays_and_verifies(tmp_path: P
         f"{digits}|verify {bundle}",
         f"{digits}|replay {bundle} --env fresh --yes",
         f"{digits}|verify {bundle}",
+        f"{digits}|selftest {bundle}",
     ]
 
 
@@ -73,6 +74,7 @@ def test_packs_the_digits_example_then_verifies_replays_and_verifies(tmp_path: P
         ("0 11 0 10", "reprobundle verify"),
         ("0 11 0 11", "reprobundle verify"),
         ("0 11 0 12", "reprobundle verify"),
+        ("0 11 0 0 10", "reprobundle selftest"),
     ],
 )
 def test_any_other_status_fails_the_demo(tmp_path: Path, plan: str, step: str):

@@ -174,6 +174,14 @@ PROTOCOL = (
         files.alone(command=files.command(seed=1), randomness={"seed": 1}),
     ),
     _case(
+        "skipped_steps",
+        "V12",
+        "warning",
+        WARNED,
+        "The replay made optimizer steps, the reference made none.",
+        files.alone(phases=[phase(), phase(name="optimizer")]),
+    ),
+    _case(
         "other_input",
         "V12",
         "invalid",

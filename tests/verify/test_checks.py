@@ -239,6 +239,14 @@ PASSED = set(
     """.split()  # noqa: SIM905 - a list of fifty strings is harder to read
 )
 
+STEPPED = Phase(
+    name="optimizer",
+    count=1,
+    total_ns=1,
+    median_ns=1,
+    longest_ns=1,
+    synchronized="cpu",
+)
 CASES = {
     "container": refused(BundleError("m", rule="R")),
     "limits": refused(LimitError("m", rule="R")),
@@ -280,6 +288,7 @@ CASES = {
     "same-command": replayed(command=Command(argv=("python", "x.py"), seed=0)),
     "same-seed": replayed(command=Command(argv=("python", "train.py"), seed=9)),
     "seed-calls": replayed(randomness=Randomness(seed=0)),
+    "same-steps": replayed(phases=(STEPPED,)),
     "same-inputs": replayed(reads=(OTHER_READ,)),
     "reduced-input": replayed(reads=()),
     "standin-data": remark("standin-data", "warning"),

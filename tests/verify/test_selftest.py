@@ -1,0 +1,143 @@
+"""The selftest: it catches a blind verifier, and ours is not blind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from reprobundle.errors import BadCallError, BundleError
+from reprobundle.format.digests import digest_bytes
+from reprobundle.format.record import ErrorReport, Outcome, Phase
+from reprobundle.verify.selftest.selftest import MUTATIONS, selftest
+from reprobundle.verify.verify import verify_bundle
+from tests.verify.builder import Bench, Run
+
+STEPPED = Phase(
+    name="optimizer",
+    count=8,
+    total_ns=80,
+    median_ns=10,
+    longest_ns=12,
+    synchronized="cpu",
+)
+FAILURE = Outcome(
+    exit_status=1,
+    expected_failure=True,
+    error=ErrorReport(
+        type="ValueError",
+        message="no",
+        masked="no",
+        where="train.py:2",
+        traceback="ValueError: no",
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def benches(tmp_path_factory):
+    """A training that succeeds, and a failure that is the result."""
+    steps = Run(changes={"phases": (STEPPED,)})
+    training = Bench(tmp_path_factory.mktemp("training"), reference=steps, repeat=steps)
+    failure = Run(outputs={}, changes={"outcome": FAILURE})
+    failing = Bench(
+        tmp_path_factory.mktemp("failing"), reference=failure, repeat=failure
+    )
+    return training.pack(), failing.pack()
+
+
+@pytest.fixture(scope="module")
+def reports(benches):
+    return tuple(selftest(bench.path) for bench in benches)
+
+
+def rows(report):
+    return {row.name: row for row in report.rows}
+
+
+@pytest.mark.parametrize("name", [mutation.name for mutation in MUTATIONS])
+def test_every_mutation_is_made_somewhere_and_caught_wherever_it_is(reports, name):
+    results = {rows(report)[name].result for report in reports}
+    assert "caught" in results
+    assert results <= {"caught", "not-possible"}
+
+
+def test_the_unaltered_bundle_is_green(reports):
+    assert {report.control for report in reports} == {"REPRODUCED, bit-identical"}
+    assert {report.exit_status for report in reports} == {0}
+
+
+def test_a_row_says_how_often_it_was_tried_and_why_not(reports):
+    training, failing = (rows(report) for report in reports)
+    assert training["flip-content"].copies > 8
+    assert training["no-failure"].copies == 0
+    assert training["no-failure"].detail == "the result is not a failure"
+    assert failing["no-failure"].reasons == ("expected-failure",)
+
+
+def test_the_bundle_itself_is_not_touched(benches):
+    bench = benches[0]
+    before = digest_bytes(bench.path.read_bytes())
+    selftest(bench.path)
+    assert digest_bytes(bench.path.read_bytes()) == before
+
+
+def blind(path, **options):
+    """A verifier that calls everything reproduced."""
+    report = verify_bundle(path, **options)
+    return msgspec.structs.replace(
+        report, verdict="REPRODUCED, bit-identical", exit_status=0
+    )
+
+
+def always_no(path, **options):
+    """A verifier that says no to everything and never says why."""
+    report = verify_bundle(path, **options)
+    return msgspec.structs.replace(
+        report, verdict="NOT REPRODUCED", exit_status=10, findings=(), judgements=()
+    )
+
+
+def hasty(path, *, replay_file=None, **options):
+    """A verifier that looks at no replay."""
+    return verify_bundle(path, integrity_only=True, **options)
+
+
+def test_a_verifier_that_always_says_yes_is_found_out(benches):
+    report = selftest(benches[0].path, verify=blind)
+    assert {row.result for row in report.rows} == {"passed", "not-possible"}
+    assert report.exit_status == 10
+
+
+def test_a_verifier_that_says_no_without_a_reason_is_found_out(benches):
+    report = selftest(benches[0].path, verify=always_no)
+    assert {row.result for row in report.rows} == {"wrong-reason", "not-possible"}
+    assert report.exit_status == 10
+
+
+def test_a_verifier_that_checks_digests_only_is_found_out(benches):
+    report = rows(selftest(benches[0].path, verify=hasty))
+    assert report["flip-content"].result == "caught"
+    assert report["other-value"].result == "passed"
+    assert report["other-value"].detail == "the replay"
+
+
+def test_a_bundle_without_a_policy_is_no_subject(bench):
+    bench.left_out = ("policy.json",)
+    with pytest.raises(BadCallError, match="lacks what a replay is judged by"):
+        selftest(bench.pack().path)
+
+
+def test_a_damaged_bundle_is_no_subject(bench):
+    data = bench.pack().path.read_bytes()
+    bench.path.write_bytes(data[:-5])
+    with pytest.raises(BundleError):
+        selftest(bench.path)
+
+
+def test_the_page_lists_every_mutation_with_its_reasons():
+    page = Path("docs/selftest.md").read_text()
+    for mutation in MUTATIONS:
+        reasons = ", ".join(f"`{reason}`" for reason in sorted(mutation.reasons))
+        assert f"| `{mutation.name}` | {mutation.title} | {reasons} |" in page
