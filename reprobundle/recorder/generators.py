@@ -28,6 +28,8 @@ except ImportError:
     from hashlib import blake2b as _blake2b
 
 _DRAWS = 1000
+# Modules that bring a random generator.
+_MODULES = ("random", "numpy.random", "torch")
 
 
 def fingerprint(*parts: bytes) -> str:
@@ -64,6 +66,15 @@ class Generators:
         """
         self._send("initial", {"torch.cpu": torch_state(torch.default_generator)})
         self._send("draws", {"torch.cpu": torch_draws(torch)})
+
+    def report_absent(self) -> None:
+        """Say which modules with generators this process never loaded.
+
+        Only this lets a reader tell a run that had no generator from a record that
+        does not know.
+        """
+        modules = [name for name in _MODULES if name not in sys.modules]
+        self._session.emit("absent", modules=modules)
 
     def report_final(self) -> None:
         """Report all states at the end."""

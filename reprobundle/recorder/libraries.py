@@ -136,11 +136,6 @@ def torch_probes(torch: Any) -> Iterator[Probe]:
         lambda: backends.cpu.get_cpu_capability(),
     )
     yield "torch.config", "torch.__config__.show()", lambda: torch.__config__.show()
-    yield (
-        "torch.initial_seed",
-        "torch.initial_seed()",
-        lambda: str(torch.initial_seed()),
-    )
 
 
 def _mps_yet(backends: Any) -> bool:

@@ -169,6 +169,7 @@ class Recorder:
         if self.session.kind == "helper":
             return
         self.memory.sample("end", peaks=True)
+        attempt("generators", self.generators.report_absent)
         if self.session.kind != "fork":
             attempt("generators", self.generators.report_final)
             attempt("library facts", self.libraries.report_end)

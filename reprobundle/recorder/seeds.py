@@ -6,6 +6,7 @@ from __future__ import annotations
 from _thread import get_ident
 
 from .callers import caller
+from .facts import send
 from .replace import replace
 
 TYPE_CHECKING = False
@@ -53,6 +54,9 @@ class Seeds:
         """Seed and watch torch's generators, just after its import."""
         if self._session.seed is not None:
             torch.manual_seed(self._session.seed)
+        # An unseeded torch starts from a seed of the system's, and tells which.
+        read = ("torch.initial_seed", "torch", lambda: str(torch.initial_seed()))
+        send(self._session, [read])
         for name in ("manual_seed", "seed"):
             self._watch(torch.random, name, f"torch.{name}", torch)
         for name in ("manual_seed", "manual_seed_all", "seed", "seed_all"):

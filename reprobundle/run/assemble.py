@@ -27,6 +27,7 @@ from reprobundle.run.command import platform_name
 from reprobundle.run.events import End, EventFile, read_events
 from reprobundle.run.launch import Launched
 from reprobundle.run.project import files_digest
+from reprobundle.run.randomness import randomness
 
 OUTPUT_LIMIT_BYTES = 4 << 30
 
@@ -135,7 +136,13 @@ def assemble(
         platform=platform_name(),
         command=run.command,
         environment=dict(sorted(environment.items())),
-        randomness=facts.randomness(files, run.command.seed, run.hide),
+        randomness=randomness(
+            files,
+            run.command.seed,
+            run.hide,
+            complete=run.launched.watched
+            and all(process.entered for process in processes),
+        ),
         processes=processes,
         phases=phases,
         memory=facts.memory(samples, "memory.json"),

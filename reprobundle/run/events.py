@@ -68,11 +68,15 @@ class Network(Event, frozen=True, tag="network"):
 
 
 class Seed(Event, frozen=True, tag="seed"):
-    """A seed was set: function, value as text, ``file:line`` of the caller."""
+    """A seed was set: function, value as text, ``file:line`` of the caller.
+
+    Where no seed was given, `drawn` is the one that the system drew, if it is known.
+    """
 
     function: str
     value: str
     where: str
+    drawn: str = ""
 
 
 class Generators(Event, frozen=True, tag="generators"):
@@ -80,6 +84,43 @@ class Generators(Event, frozen=True, tag="generators"):
 
     when: Literal["initial", "final", "draws"]
     fingerprints: dict[str, str]
+
+
+class Absent(Event, frozen=True, tag="absent"):
+    """At the end of the process these modules with generators had not been loaded."""
+
+    modules: tuple[str, ...]
+
+
+class LoaderPass(Event, frozen=True, tag="loader"):
+    """A pass over a data loader began; fields as in `record.Loader`."""
+
+    where: str
+    base_seed: str
+    workers: int = 0
+    start_method: str = ""
+    batch_size: int | None = None
+    sampler: str = ""
+    generator_seed: str = ""
+
+
+class Began(msgspec.Struct, frozen=True, kw_only=True):
+    """One tensor that the run began with; fields as in `record.StartTensor`."""
+
+    name: str
+    kind: Literal["weight", "input", "batch"]
+    dtype: str
+    shape: tuple[int, ...]
+    fingerprint: str = ""
+    sampled: bool = False
+    l2: float | Literal["nan", "inf", "-inf"] | None = None
+    reason: str = ""
+
+
+class Beginning(Event, frozen=True, tag="beginning"):
+    """Tensors as the run began with them, of one module or one batch."""
+
+    tensors: tuple[Began, ...]
 
 
 class PhaseTotals(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,6 +210,9 @@ AnyEvent = (
     | Network
     | Seed
     | Generators
+    | Absent
+    | LoaderPass
+    | Beginning
     | Phases
     | MemoryEvent
     | Device

@@ -14,8 +14,6 @@ from reprobundle.format.record import (
     MemorySample,
     Phase,
     Process,
-    Randomness,
-    SeedCall,
 )
 from reprobundle.run.events import (
     Child,
@@ -25,10 +23,8 @@ from reprobundle.run.events import (
     Event,
     EventFile,
     FactEvent,
-    Generators,
     MemoryEvent,
     Phases,
-    Seed,
     WarningEvent,
 )
 from reprobundle.run.launch import Launched
@@ -73,42 +69,6 @@ def environment(files: tuple[EventFile, ...]) -> dict[str, Fact]:
         if known is None or (known.unknown and not fact.unknown):
             facts[event.name] = fact
     return dict(sorted(facts.items()))
-
-
-def randomness(
-    files: tuple[EventFile, ...], seed: int | None, hide: list[tuple[str, str]]
-) -> Randomness:
-    """Return who seeded what, and the fingerprints of the main process.
-
-    Args:
-        files: Events of all processes.
-        seed: Seed that was set before the user's code, or None.
-        hide: Pairs of text and replacement applied to the places.
-    """
-    states: dict[str, dict[str, str]] = {"initial": {}, "final": {}, "draws": {}}
-    for pid, event in events_of(files, Generators):
-        if event.when == "final" and pid != files[0].start.pid:
-            continue
-        for name, fingerprint in event.fingerprints.items():
-            states[event.when].setdefault(name, fingerprint)
-    calls = tuple(
-        SeedCall(
-            function=event.function,
-            value=event.value,
-            where=replace_all(event.where, hide),
-            pid=pid,
-        )
-        for pid, event in events_of(files, Seed)
-    )
-    hash_seed = environment(files).get("env.PYTHONHASHSEED")
-    return Randomness(
-        seed=seed,
-        calls=calls,
-        python_hash_seed=str(hash_seed.value) if hash_seed and hash_seed.value else "",
-        initial=states["initial"],
-        final=states["final"],
-        draws=states["draws"],
-    )
 
 
 def processes(files: tuple[EventFile, ...], launched: Launched) -> tuple[Process, ...]:

@@ -7,14 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from reprobundle.format.findings import Finding
 from reprobundle.format.lock import LOCK_MEMBER
 from reprobundle.format.manifest import Member
-from reprobundle.format.record import Fact, Record
+from reprobundle.format.record import Fact, Randomness, Record, SeedCall
 from reprobundle.verify.checks import finding
 from reprobundle.verify.ending import is_finished
 from reprobundle.verify.sealed import Sealed
 
 Members = Mapping[str, Member]
 
+GENERATOR_MODULES = ("random", "numpy.random", "torch")
+
 _PROJECT_LOCKS = "lock/project/"
+# Where torch seeds the processes of a data loader.
+_WORKERS = "torch/utils/data/_utils/worker.py"
 
 
 def check_completeness(
@@ -123,16 +127,12 @@ def _code(reference: Record) -> frozenset[str]:
 
 def _seeds(reference: Record) -> Finding:
     known = reference.randomness
-    if known.seed is not None or known.calls:
-        set_by = "--seed" if known.seed is not None else known.calls[0].where
-        return finding("has-seeds", "pass", f"{len(known.calls)} calls", where=set_by)
+    calls = tuple(call for call in known.calls if _is_chosen(call))
+    if known.seed is not None or calls:
+        set_by = "--seed" if known.seed is not None else calls[0].where
+        return finding("has-seeds", "pass", f"{len(calls)} calls", where=set_by)
     if not known.initial:
-        return finding(
-            "has-seeds",
-            "fail",
-            "neither seeds nor generator states were recorded",
-            advice="pack it with --seed",
-        )
+        return _no_generators(known)
     drawn = [
         name for name, state in known.initial.items() if known.final.get(name) != state
     ]
@@ -146,10 +146,42 @@ def _seeds(reference: Record) -> Finding:
     return finding(
         "has-seeds",
         "warn",
-        f"random numbers were drawn{unsure} and no seed was set",
+        f"random numbers were drawn{unsure} and no seed was set{_happened(known)}",
         where=drawn[0],
         advice="set the seeds in the script, or pack with --seed",
     )
+
+
+def _is_chosen(call: SeedCall) -> bool:
+    """Tell whether somebody chose this seed.
+
+    A call without a seed takes one from the system, and the workers of a data loader
+    derive theirs from a generator that may never have been seeded.
+    """
+    return call.value != "None" and not call.drawn and _WORKERS not in call.where
+
+
+def _no_generators(known: Randomness) -> Finding:
+    """Return the finding about a run of which no generator state is known."""
+    if set(GENERATOR_MODULES) <= set(known.absent):
+        names = ", ".join(GENERATOR_MODULES)
+        return finding(
+            "has-seeds",
+            "not-applicable",
+            f"no random generator was loaded: no process imported {names}",
+        )
+    return finding(
+        "has-seeds",
+        "fail",
+        "neither seeds nor generator states were recorded",
+        advice="pack it with --seed",
+    )
+
+
+def _happened(known: Randomness) -> str:
+    """Return which seeds the system drew, as far as the generators tell them."""
+    drawn = [f"{call.function} took {call.drawn}" for call in known.calls if call.drawn]
+    return f"; {', '.join(drawn[:2])}" if drawn else ""
 
 
 def _versions(reference: Record) -> Finding:

@@ -107,8 +107,9 @@ EVERY_ITEM: tuple[Item, ...] = (
     Item(
         "has-seeds",
         "V9",
-        "Seeds and generator states were not recorded; a warning if random numbers "
-        "were drawn and no seed was set.",
+        "Seeds and generator states were not recorded, and the record does not state "
+        "that no generator was loaded; a warning if random numbers were drawn and "
+        "nobody chose a seed.",
         {**_REQUIRED, **_WARNS},
     ),
     Item("has-versions", "V9", "A version is unknown.", _REQUIRED),

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from reprobundle.recorder import generators
-from reprobundle.run.events import FactEvent, Generators, Seed
+from reprobundle.run.events import Absent, FactEvent, Generators, Seed
 
 DRAW = """
 import random, sys
@@ -55,6 +55,7 @@ def test_draws_are_the_same_with_and_without_us(seeded):
 
 def test_states_are_reported_at_start_and_end(seeded):
     run, _ = seeded
+    assert [event.modules for event in run.of(Absent)] == [("torch",)]
     states: dict[str, dict[str, str]] = {}
     for event in run.of(Generators):
         states.setdefault(event.when, {}).update(event.fingerprints)
@@ -92,6 +93,8 @@ def test_what_is_not_imported_is_not_seeded_or_loaded(launch):
     run = launch(["python", "-c", code], seed=7)
     assert run.stdout == "False False\n"
     assert run.of(Generators) == []
+    (absent,) = run.of(Absent)
+    assert absent.modules == ("random", "numpy.random", "torch")
 
 
 def test_what_cannot_be_observed_is_named(launch):

@@ -263,6 +263,8 @@ def test_the_given_seed_reaches_all_generators_before_the_script(failed):
     expected = (random.Random(11).random(), numpy.random.RandomState(11).rand(), fresh)
     assert draws == "{} {} {}".format(*expected)
     assert failed.of(Seed) == []
+    # The seed in force, not the one torch happened to start from.
+    assert failed.fact("torch.initial_seed") == "11"
 
 
 def test_an_error_names_the_step_and_the_users_line(failed):

@@ -13,11 +13,9 @@ from reprobundle.run.events import (
     Error,
     EventFile,
     FactEvent,
-    Generators,
     MemoryEvent,
     Phases,
     PhaseTotals,
-    Seed,
     Start,
     WarningEvent,
     read_events,
@@ -103,23 +101,6 @@ def test_a_killed_process_did_not_end():
     files = (process(End(t_ns=2, exit_status=0, sources=())), process(pid=2))
     found = facts.processes(files, launched())
     assert [(p.ended, p.exit_status) for p in found] == [(True, 0), (False, None)]
-
-
-def test_seed_calls_name_function_value_and_place():
-    seed = Seed(t_ns=1, function="torch.manual_seed", value="7", where="train.py:3")
-    found = facts.randomness((process(seed),), 5, [])
-    assert found.seed == 5
-    assert [(c.function, c.value, c.where) for c in found.calls] == [
-        ("torch.manual_seed", "7", "train.py:3")
-    ]
-
-
-def test_final_states_come_from_the_main_process_only():
-    final = Generators(t_ns=1, when="final", fingerprints={"python": "aa"})
-    other = Generators(t_ns=1, when="final", fingerprints={"python": "bb"})
-    files = (process(), process(other, pid=2))
-    assert facts.randomness(files, None, []).final == {}
-    assert facts.randomness((process(final),), None, []).final == {"python": "aa"}
 
 
 def test_phases_are_those_of_the_process_that_did_most_steps():

@@ -109,6 +109,41 @@ def test_a_run_that_drew_nothing_needs_no_seed(bench):
     assert found(report, "has-seeds", "not-applicable")
 
 
+def test_a_run_that_loaded_no_generator_needs_no_seed(bench):
+    none = Randomness(absent=("numpy.random", "random", "torch"))
+    (told,) = found(sealed_with(bench, randomness=none), "has-seeds")
+    assert told.outcome == "not-applicable"
+    assert "no process imported random, numpy.random, torch" in told.reason
+
+
+def test_one_module_that_may_have_been_loaded_keeps_seeds_missing(bench):
+    some = Randomness(absent=("random", "torch"))
+    lacks(sealed_with(bench, randomness=some), "has-seeds")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        SeedCall(function="numpy.random.default_rng", value="None", where="a:1", pid=1),
+        SeedCall(function="torch.seed", value="None", where="a:1", pid=1, drawn="7"),
+        SeedCall(
+            function="torch.manual_seed",
+            value="12345",
+            where="/x/torch/utils/data/_utils/worker.py:262",
+            pid=2,
+        ),
+    ],
+)
+def test_a_seed_that_nobody_chose_is_none(bench, call):
+    drawn = Randomness(
+        calls=(call,), initial={"torch.cpu": "0"}, final={"torch.cpu": "1"}
+    )
+    report = sealed_with(bench, randomness=drawn)
+    (told,) = found(report, "has-seeds")
+    assert told.outcome == "warn"
+    assert ("torch.seed took 7" in told.reason) == bool(call.drawn)
+
+
 @pytest.mark.parametrize("final", [{"torch.cpu": "1"}, {}])
 def test_random_draws_without_a_seed_are_a_warning(bench, final):
     drawn = Randomness(initial={"torch.cpu": "0"}, final=final)
