@@ -7,24 +7,40 @@ import shutil
 
 import pytest
 
-TOOLS = ("unzip", "bsdtar", "7z", "zstd", "b3sum")
+# Marker → programs that its tests need; a tuple inside is any one of them.
+NEEDS = {
+    "tools": ("unzip", "bsdtar", "7z", "zstd", "b3sum"),
+    "browser": (("chromium", "chromium-browser", "google-chrome"),),
+}
 
 
 def pytest_collection_modifyitems(items):
     """Skip what this machine cannot run; where skipping is forbidden, fail instead."""
-    missing = [name for name in TOOLS if shutil.which(name) is None]
-    for item in items:
-        if "tools" in item.keywords and missing:
-            reason = f"not installed: {', '.join(missing)}"
-            if os.environ.get("REPROBUNDLE_REQUIRE_TOOLS") == "1":
-                item.add_marker(pytest.mark.usefixtures("missing_tools_are_an_error"))
-            else:
-                item.add_marker(pytest.mark.skip(reason=reason))
+    for marker in NEEDS:
+        missing = missing_for(marker)
+        if not missing:
+            continue
+        for item in items:
+            if marker in item.keywords:
+                if os.environ.get("REPROBUNDLE_REQUIRE_TOOLS") == "1":
+                    item.add_marker(
+                        pytest.mark.usefixtures("missing_tools_are_an_error")
+                    )
+                else:
+                    item.add_marker(
+                        pytest.mark.skip(reason=f"not installed: {missing}")
+                    )
+
+
+def missing_for(marker: str) -> str:
+    """Return the programs that tests with `marker` lack, as one text."""
+    wanted = [(one,) if isinstance(one, str) else one for one in NEEDS[marker]]
+    return ", ".join(names[0] for names in wanted if not any(map(shutil.which, names)))
 
 
 @pytest.fixture
-def missing_tools_are_an_error():
-    missing = [name for name in TOOLS if shutil.which(name) is None]
+def missing_tools_are_an_error(request):
+    missing = [missing_for(one) for one in NEEDS if one in request.keywords]
     pytest.fail(f"REPROBUNDLE_REQUIRE_TOOLS=1 but not installed: {', '.join(missing)}")
 
 

@@ -21,6 +21,7 @@ VERBS = {
     "pack": "pack",
     "verify": "verify",
     "replay": "replay",
+    "report": "report",
     "status": "status",
     "inspect": "inspect",
     "extract": "members",

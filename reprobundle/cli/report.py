@@ -1,0 +1,111 @@
+"""``reprobundle report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reprobundle.cli.options import allow_option, bundle_argument, say
+
+if TYPE_CHECKING:
+    from reprobundle.format.findings import Report
+
+FORMATS = ("html", "markdown", "junit", "json")
+STYLES = ("plain", "aec", "aea", "checklist")
+
+
+@click.command()
+@bundle_argument
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(FORMATS),
+    help="html: one page; markdown: for an issue; junit: for CI; json: for programs. "
+    "[default: html, with --style markdown]",
+)
+@click.option(
+    "--style",
+    type=click.Choice(STYLES),
+    default="plain",
+    show_default=True,
+    help="Markdown for an artifact committee (aec), a data editor (aea), or the "
+    "acceptance list (checklist).",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="File to write. [default: the bundle's name with .html; else stdout]",
+)
+@click.option(
+    "--replay-file",
+    type=click.Path(path_type=Path),
+    help="Judge a replay that travels alone (.rpr.zip).",
+)
+@click.option("--expect-id", metavar="ID", help="The bundle id you were told.")
+@allow_option
+def report(
+    *,
+    bundle: Path,
+    kind: str | None,
+    style: str,
+    output: Path | None,
+    replay_file: Path | None,
+    expect_id: str | None,
+    allow: tuple[str, ...],
+) -> int:
+    """Verify a bundle and write the answer as a page, an issue or a CI result.
+
+    The exit status is that of verify.
+    """
+    from reprobundle.verify.verify import verify_bundle
+
+    kind = kind or ("html" if style == "plain" else "markdown")
+    if style != "plain" and kind != "markdown":
+        raise click.UsageError(f"--style {style} is a form of --format markdown")
+    answer = verify_bundle(
+        bundle, replay_file=replay_file, expect_id=expect_id, allow=allow
+    )
+    document = _rendered(bundle, answer, kind, style, replay_file)
+    if output is None and kind == "html":
+        output = Path(f"{bundle.name.removesuffix('.rpb.zip')}.html")
+    if output is None:
+        click.echo(document, nl=False)
+    else:
+        _write(output, document)
+        say(f"{answer.verdict} (exit {answer.exit_status}); wrote {output}")
+    return answer.exit_status
+
+
+def _rendered(
+    bundle: Path, answer: Report, kind: str, style: str, replay_file: Path | None
+) -> str:
+    from reprobundle.report.page import build_page
+
+    if kind == "json":
+        from reprobundle.report.json import report_json
+
+        return report_json(answer).decode()
+    if kind == "junit":
+        from reprobundle.report.junit import render_junit
+
+        return render_junit(answer)
+    page = build_page(bundle, answer, replay_file)
+    if kind == "html":
+        from reprobundle.report.html import render_html
+
+        return render_html(page)
+    from reprobundle.report.styles import render_style
+
+    return render_style(page, style)
+
+
+def _write(output: Path, document: str) -> None:
+    import os
+
+    from reprobundle.format.atomic import replacing
+
+    with replacing(output) as descriptor, os.fdopen(os.dup(descriptor), "wb") as file:
+        file.write(document.encode())

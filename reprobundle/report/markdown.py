@@ -1,0 +1,185 @@
+"""Write a report as Markdown for an issue or an appendix: the answer first.
+
+What is longer than one screen is folded. Everything that comes out of the bundle
+stands in code spans or is escaped, so that it can be neither markup nor a mention.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from reprobundle.format.findings import Finding, Judgement, OutputComparison, Report
+from reprobundle.format.record import Record, as_float
+from reprobundle.report import text
+from reprobundle.report.page import Page, ReplayPage
+from reprobundle.report.text import safe
+from reprobundle.verify.devices import platform_label
+
+# GitHub takes 65,536 characters in an issue or a comment.
+MOST_CHARACTERS = 65_536
+MOST_REASONS = 8
+MOST_OUTPUTS = 20
+LONGEST_TEXT = 600
+_TICKS = re.compile(r"`+")
+_CUT = "\n\n*cut here: the report is longer than an issue may be*\n"
+
+
+def render_markdown(page: Page) -> str:
+    """Return the report, at most as long as an issue may be."""
+    report = page.report
+    blocks = [
+        _heading(report),
+        _bullets(report.reasons, MOST_REASONS),
+        _facts(page),
+        *(block for one in page.replays for block in _replay(one)),
+        _folded("Checks of the bundle", _findings(report.findings)),
+    ]
+    return limited("\n\n".join(block for block in blocks if block) + "\n")
+
+
+def limited(document: str) -> str:
+    """Return a document cut to what an issue takes, between lines, saying so."""
+    if len(document) <= MOST_CHARACTERS:
+        return document
+    closing = "\n\n</details>\n"
+    room = MOST_CHARACTERS - len(_CUT) - len(closing)
+    kept = document[: document.rfind("\n", 0, room)]
+    is_open = kept.count("<details>") > kept.count("</details>")
+    return kept + _CUT + (closing if is_open else "")
+
+
+def code(foreign: str) -> str:
+    """Return text as a code span that it cannot leave."""
+    shown = _brief(foreign).replace("|", "\\|")
+    if not shown:
+        return ""
+    longest = max((len(ticks) for ticks in _TICKS.findall(shown)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+def words(foreign: str) -> str:
+    """Return a sentence with all that Markdown or HTML would act on escaped."""
+    return re.sub(r"([\\`*_{}\[\]<>#|!@&~$])", r"\\\1", _brief(foreign))
+
+
+def _brief(foreign: str) -> str:
+    # Shortened first, so that a text of megabytes is not made safe as a whole.
+    return safe(text.shorten(foreign[: LONGEST_TEXT * 2], LONGEST_TEXT))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table; empty without rows."""
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    if not lines:
+        return ""
+    rule = "|".join(["---"] * len(columns))
+    return "\n".join([f"| {' | '.join(columns)} |", f"|{rule}|", *lines])
+
+
+def _heading(report: Report) -> str:
+    return f"**{report.verdict}** (exit {report.exit_status}) · {code(report.file)}"
+
+
+def _bullets(reasons: Sequence[str], most: int) -> str:
+    lines = [f"- {words(reason)}" for reason in reasons[:most]]
+    if len(reasons) > most:
+        lines.append(f"- and {len(reasons) - most} more, in the findings below")
+    return "\n".join(lines)
+
+
+def _facts(page: Page) -> str:
+    report = page.report
+    rows = [("bundle id", code(report.bundle) if report.bundle else "unknown")]
+    if page.reference is not None:
+        record = page.reference.record
+        rows.append(("command", code(" ".join(record.command.argv))))
+        rows.append(("reference", code(machine(record))))
+    sides = [one.replay for one in page.replays if one.replay is not None]
+    rows += [("replay", code(machine(side.record))) for side in sides]
+    unchecked = ", ".join(map(code, report.not_checked))
+    rows.append(("not checked", unchecked or "nothing was left out"))
+    rows.append(("check it", code(f"reprobundle verify {report.file}")))
+    return table(("", ""), rows)
+
+
+def machine(record: Record) -> str:
+    """Return where a run was made, in one line."""
+    facts = record.environment
+    known = [
+        f"{word} {fact.value}"
+        for word, name in (
+            ("torch", "torch.version"),
+            ("Python", "python.version"),
+            ("on", "os.name"),
+        )
+        if (fact := facts.get(name)) is not None and fact.value is not None
+    ]
+    return ", ".join([platform_label(record), *known])
+
+
+def _replay(one: ReplayPage) -> Iterator[str]:
+    judgement = one.judgement
+    where = f" on {words(judgement.device)}" if judgement.device else ""
+    yield f"### Replay {code(judgement.replay[:12])}{where}: {judgement.verdict}"
+    yield _outputs(judgement)
+    rows = [
+        (
+            code(found.name),
+            code(found.reference),
+            code(found.replay),
+            "yes" if found.grade == "numeric" else "",
+        )
+        for found in judgement.environment
+    ]
+    columns = ("fact", "reference", "replay", "can change numbers")
+    yield _folded("Environment differences", table(columns, rows))
+    yield _folded("Checks of this replay", _findings(judgement.findings))
+
+
+def _outputs(judgement: Judgement) -> str:
+    columns = ("output", "compared", "outside", "max abs", "max rel", "result")
+    rows = [_output(output) for output in judgement.outputs[:MOST_OUTPUTS]]
+    hidden = len(judgement.outputs) - len(rows)
+    more = f"\n\nand {text.plural(hidden, 'more output')}" if hidden > 0 else ""
+    return table(columns, rows) + more
+
+
+def _output(output: OutputComparison) -> tuple[str, ...]:
+    parts = output.parts
+    why = f": {words(output.reason)}" if output.reason else ""
+    return (
+        code(output.name),
+        text.count(sum(part.elements for part in parts)) if parts else text.NOTHING,
+        text.count(sum(part.outside for part in parts)) if parts else text.NOTHING,
+        _largest(part.max_abs for part in parts),
+        _largest(part.max_rel for part in parts),
+        f"{output.result}{why}",
+    )
+
+
+def _largest(values: Iterable[float | str | None]) -> str:
+    known = [as_float(value) for value in values if value is not None]  # type: ignore[arg-type]
+    return text.number(max(known)) if known else text.NOTHING
+
+
+def _findings(findings: Sequence[Finding]) -> str:
+    rows = [
+        (
+            found.check,
+            code(found.id),
+            f"{found.outcome}{' (allowed)' if found.allowed else ''}",
+            code(found.where),
+            words(found.reason),
+        )
+        for found in findings
+    ]
+    return table(("check", "finding", "outcome", "where", "why"), rows)
+
+
+def _folded(title: str, body: str) -> str:
+    if not body:
+        return ""
+    return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"

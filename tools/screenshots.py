@@ -1,0 +1,80 @@
+"""Take the screenshots of docs/report.md: ``python tools/screenshots.py BUNDLE``.
+
+BUNDLE is a packed example, such as the one that ``make demo`` leaves. The page shows a
+made-up replay of it whose results differ, so that every part has something to show.
+Needs Chromium.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from reprobundle.format.record import Fact
+from reprobundle.report.html import render_html
+from reprobundle.report.page import build_page
+from reprobundle.verify.selftest.altered_values import (
+    float_output,
+    with_array_changed,
+)
+from reprobundle.verify.selftest.subject import Subject, reference_member
+from reprobundle.verify.verify import verify_bundle
+
+IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+SCHEMES = {"light": (), "dark": ("--blink-settings=preferredColorScheme=0",)}
+
+
+def made_up_replay(bundle: Path, folder: Path) -> Path:
+    """Write a replay whose first array is noisy and whose machine differs."""
+    subject = Subject(bundle, folder / "subject")
+    output = float_output(subject.reference, subject.sealed.policy)
+    noise = np.random.default_rng(0)
+    data = with_array_changed(
+        output,
+        subject.read(reference_member(output.member)),
+        lambda array: (array + noise.normal(0, 1e-4, array.shape)).astype(array.dtype),
+    )
+    echo = subject.echo()
+    facts = {
+        **echo.main.record.environment,
+        "torch.num_threads": Fact(value=8, source="made up"),
+    }
+    draft = echo.main.saying(environment=facts).with_output(folder, output, data)
+    return echo.but(draft).write(folder / "made-up.rpr.zip")
+
+
+def main(bundle: Path) -> None:
+    """Write docs/images/report-light.png and report-dark.png."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        replay = made_up_replay(bundle, folder)
+        report = verify_bundle(bundle, replay_file=replay)
+        page = folder / "report.html"
+        page.write_text(render_html(build_page(bundle, report, replay)), "utf-8")
+        for scheme, options in SCHEMES.items():
+            subprocess.run(
+                [
+                    browser,
+                    "--headless",
+                    "--no-sandbox",
+                    "--disable-gpu",
+                    "--hide-scrollbars",
+                    "--window-size=1000,1500",
+                    f"--screenshot={IMAGES / f'report-{scheme}.png'}",
+                    *options,
+                    page.as_uri(),
+                ],
+                check=True,
+                capture_output=True,
+            )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
