@@ -24,6 +24,7 @@ VERBS = {
     "report": "report",
     "status": "status",
     "inspect": "inspect",
+    "diff": "diff",
     "extract": "members",
     "cat": "members",
     "attach": "attachments",

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from reprobundle.format.difference_report import DifferenceReport
 from reprobundle.format.findings import Report
 from reprobundle.format.lock import Lock
 from reprobundle.format.manifest import Manifest
@@ -31,6 +32,7 @@ DOCUMENTS: dict[str, tuple[type, str]] = {
     "lock": (Lock, "lock/environment.json: the live environment of the run"),
     "memory": (MemorySeries, "memory.json: all memory samples of one run"),
     "report": (Report, "What verify prints with --json"),
+    "difference": (DifferenceReport, "What diff prints with --json"),
     "selftest": (SelftestReport, "What selftest prints with --json"),
 }
 

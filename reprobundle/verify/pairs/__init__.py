@@ -1,0 +1,1 @@
+"""Set two runs beside each other: what was changed, and what came of it."""

@@ -1,0 +1,218 @@
+"""What was done differently in two runs, and along which axis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from reprobundle.format.difference_report import Axis, Change
+from reprobundle.format.record import FileRead, Record
+from reprobundle.verify.devices import device_of
+from reprobundle.verify.environment import compare_environments
+
+# Pattern over dotted fact names → what a difference in it is a change of. The first
+# match counts; a fact that none matches is `other` and breaks no rule.
+AXES: tuple[tuple[str, Axis], ...] = (
+    ("*batch_size*", "batch"),
+    ("*shape*", "shape"),
+    ("*sequence_length*", "shape"),
+    ("*resolution*", "shape"),
+    ("*tf32*", "precision"),
+    ("*TF32*", "precision"),
+    ("*precision*", "precision"),
+    ("*default_dtype*", "precision"),
+    ("*autocast*", "precision"),
+    ("env.PYTORCH_MPS_FAST_MATH", "precision"),
+    ("torch.deterministic*", "precision"),
+    ("torch.cudnn.deterministic", "precision"),
+    ("torch.cudnn.benchmark", "precision"),
+    ("torch.sdp.*", "precision"),
+    ("env.ATEN_CPU_CAPABILITY", "architecture"),
+    ("env.PYTORCH_ENABLE_MPS_FALLBACK", "fallback"),
+    ("*ALLOC_CONF", "allocator"),
+    ("*WATERMARK*", "allocator"),
+    ("*NUM_THREADS", "threads"),
+    ("*num_threads", "threads"),
+    ("*interop_threads", "threads"),
+    ("cpu.usable", "threads"),
+    ("cpu.quota", "threads"),
+    ("cpu.logical", "architecture"),
+    ("cpu.physical", "architecture"),
+    ("cpu.*", "architecture"),
+    ("torch.cpu_capability", "architecture"),
+    ("torch.cuda.capabilities", "architecture"),
+    ("torch.cuda.devices", "architecture"),
+    ("torch.cuda.memory_bytes", "architecture"),
+    ("torch.mps.*", "architecture"),
+    ("numpy.cpu_features", "architecture"),
+    ("machine.*", "architecture"),
+    ("gpu.driver", "version"),
+    ("gpu.*", "architecture"),
+    ("os.*", "version"),
+    ("mps.graph_version", "version"),
+    ("torch.version", "version"),
+    ("torch.git_version", "version"),
+    ("torch.config", "version"),
+    ("torch.*.built", "version"),
+    ("torch.cudnn.version", "version"),
+    ("torch.mkl*", "version"),
+    ("numpy.*", "version"),
+    ("python.version", "version"),
+    ("python.build", "version"),
+    ("libraries.*", "version"),
+    ("distributions.*", "version"),
+    ("env.PYTHONHASHSEED", "seed"),
+)
+
+# Along these a comparison of two runs says nothing if two are changed at once.
+COUNTED: frozenset[Axis] = frozenset(
+    {
+        "code",
+        "command",
+        "data",
+        "seed",
+        "batch",
+        "shape",
+        "precision",
+        "device",
+        "fallback",
+        "threads",
+        "version",
+        "architecture",
+        "allocator",
+    }
+)
+_INPUTS = ("inputs/", "external/")
+
+
+def axis_of(fact: str) -> Axis:
+    """Return what a difference in an environment fact is a change of."""
+    plain = fact.removeprefix("end.")
+    return next(
+        (axis for pattern, axis in AXES if fnmatchcase(plain, pattern)), "other"
+    )
+
+
+def find_changes(left: Record, right: Record) -> Iterator[Change]:
+    """Yield everything that two runs did not do alike, in the order of the record."""
+    yield from _code(left, right)
+    yield from _command(left, right)
+    yield from _data(left, right)
+    yield from _seeds(left, right)
+    yield from _devices(left, right)
+    for found in compare_environments(left, right):
+        # Draws differ because of what differs; they are a consequence.
+        if not found.name.startswith("randomness."):
+            yield Change(
+                axis=axis_of(found.name),
+                name=found.name,
+                left=found.reference,
+                right=found.replay,
+            )
+
+
+def _code(left: Record, right: Record) -> Iterator[Change]:
+    ours, theirs = _by_path(left, code=True), _by_path(right, code=True)
+    differing = [path for path in ours if ours[path] != theirs.get(path, ours[path])]
+    for path in differing:
+        yield Change(
+            axis="code", name=path, left=ours[path][:12], right=theirs[path][:12]
+        )
+    if (
+        left.files_digest != right.files_digest
+        and not differing
+        and not list(_data(left, right))
+    ):
+        yield Change(
+            axis="code",
+            name="project files",
+            left=left.files_digest[:12],
+            right=right.files_digest[:12],
+        )
+
+
+def _data(left: Record, right: Record) -> Iterator[Change]:
+    ours, theirs = _by_path(left, code=False), _by_path(right, code=False)
+    for path in dict.fromkeys([*ours, *theirs]):
+        if ours.get(path) != theirs.get(path):
+            yield Change(
+                axis="data",
+                name=path,
+                left=ours.get(path, "not read")[:12],
+                right=theirs.get(path, "not read")[:12],
+            )
+
+
+def _by_path(record: Record, *, code: bool) -> dict[str, str]:
+    sources = {f"project:{source}" for source in record.sources}
+    return {
+        read.path: read.blake3
+        for read in record.reads
+        if read.blake3 and _is_code(read, sources) == code
+    }
+
+
+def _is_code(read: FileRead, sources: set[str]) -> bool:
+    if read.path in sources:
+        return True
+    return not read.member.startswith(_INPUTS) and read.path.startswith("project:")
+
+
+def _command(left: Record, right: Record) -> Iterator[Change]:
+    ours, theirs = left.command, right.command
+    if ours.argv != theirs.argv:
+        yield Change(
+            axis="command",
+            name="arguments",
+            left=" ".join(ours.argv),
+            right=" ".join(theirs.argv),
+        )
+    if ours.working_directory != theirs.working_directory:
+        yield Change(
+            axis="command",
+            name="working directory",
+            left=ours.working_directory,
+            right=theirs.working_directory,
+        )
+
+
+def _seeds(left: Record, right: Record) -> Iterator[Change]:
+    if left.randomness.seed != right.randomness.seed:
+        yield Change(
+            axis="seed",
+            name="--seed",
+            left=str(left.randomness.seed),
+            right=str(right.randomness.seed),
+        )
+    ours, theirs = _calls(left), _calls(right)
+    if ours != theirs:
+        # Another command or script that sets other seeds is one change, not two.
+        alike = left.command.argv == right.command.argv and not any(_code(left, right))
+        yield Change(
+            axis="seed" if alike else "other",
+            name="seed calls",
+            left=", ".join(ours[:3]) or "none",
+            right=", ".join(theirs[:3]) or "none",
+        )
+
+
+def _calls(record: Record) -> list[str]:
+    main = {process.pid for process in record.processes if process.kind == "main"}
+    return [
+        f"{call.function}({call.value})"
+        for call in record.randomness.calls
+        if call.pid in main
+    ]
+
+
+def _devices(left: Record, right: Record) -> Iterator[Change]:
+    ours, theirs = device_of(left), device_of(right)
+    if ours != theirs:
+        yield Change(axis="device", name="device", left=ours, right=theirs)
+    if left.devices.fallback != right.devices.fallback and ours == theirs:
+        yield Change(
+            axis="fallback",
+            name="CPU fallback",
+            left=left.devices.fallback,
+            right=right.devices.fallback,
+        )
