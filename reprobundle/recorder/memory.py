@@ -7,93 +7,130 @@ import os
 import sys
 from _thread import allocate_lock, start_new_thread
 
+from . import host_memory
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .devices import Devices
     from .session import Session
+    from .shapes import Shapes
 
 _INTERVAL_S = 0.2
-_LONGEST_INTERVAL_S = 5.0
-# After so many samples the interval doubles: a day of training gives a few thousand.
-_SAMPLES_PER_INTERVAL = 1500
+# After so many samples the interval doubles, and so on: their number grows with the
+# logarithm of the run time, a day gives some 3,200.
+_SAMPLES_PER_INTERVAL = 300
 _CLOCK = "clock"
 _TRIES = 200
 
 
 class Memory:
-    """Read the counters, without ever starting or waiting for a device."""
+    """Read the counters, without ever starting a device.
 
-    def __init__(self, session: Session, devices: Devices) -> None:
+    Args:
+        session: Where events go.
+        devices: Which allocators are in use; waits for the device at named points.
+        shapes: The model inputs so far.
+        steps: Returns the number of optimizer steps so far.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        devices: Devices,
+        shapes: Shapes,
+        steps: Callable[[], int],
+    ) -> None:
         self._session = session
         self._devices = devices
+        self._shapes = shapes
+        self._steps = steps
         self._torch: Any = None
 
     def use_torch(self, torch: Any) -> None:
         """Read torch's allocators too from now on, where they are in use."""
         self._torch = torch
 
-    def sample(self, point: str, *, peaks: bool = False) -> None:
-        """Send one sample.
+    @property
+    def device_in_use(self) -> bool:
+        """Tell whether an allocator of a device is in use."""
+        return self._devices.cuda_in_use or self._devices.mps_in_use
+
+    def sample(
+        self, point: str, *, whole: bool = False, held: dict[str, int] | None = None
+    ) -> None:
+        """Send one sample of a named point, after waiting for the device in use.
+
+        On MPS a buffer that a queued kernel still uses is counted although nobody
+        holds it.
 
         Args:
-            point: ``start``, ``torch imported``, ``step 8``, ``clock``, ``end`` …
-            peaks: Add the largest values since the process started.
+            point: ``start``, ``torch imported``, ``step 8``, ``end`` …
+            whole: Add what takes longer to read: peaks, shared pages, the system.
+            held: Further counters that the caller read.
         """
-        self._session.attempt("memory", self._sample, point, peaks)
+        self._session.attempt("memory", self._sample, point, whole, held or {})
 
-    def _sample(self, point: str, peaks: bool) -> None:
-        counters = host_counters(peaks=peaks)
+    def sample_by_clock(self) -> None:
+        """Send one sample from a thread of ours, which never waits for a device."""
+        self._session.attempt("memory", self._send, _CLOCK, {}, "", True)
+
+    def _sample(self, point: str, whole: bool, held: dict[str, int]) -> None:
+        waited = self._devices.synchronize() if self._torch is not None else "cpu"
+        self._send(point, self._counters(whole=whole) | held, waited, whole)
+
+    def _send(
+        self, point: str, counters: dict[str, int], waited: str, system: bool
+    ) -> None:
+        counters = counters or self._counters(whole=False)
+        if system:
+            counters.update(host_memory.system_counters())
+        self._session.emit(
+            "memory",
+            point=point,
+            bytes=counters,
+            pressure=host_memory.pressure() if system else {},
+            synchronized=waited,
+            step=self._steps(),
+            shapes=self._shapes.distinct,
+        )
+
+    def _counters(self, *, whole: bool) -> dict[str, int]:
+        counters = host_memory.process_counters(whole=whole)
         if self._torch is not None:
-            self._session.attempt("memory cuda", self._add_cuda, counters, peaks)
-            self._session.attempt("memory mps", self._add_mps, counters)
-        self._session.emit("memory", point=point, bytes=counters)
+            self._session.attempt("memory cuda", self._add_cuda, counters, whole)
+            self._session.attempt("memory mps", self._add_mps, counters, whole)
+        return counters
 
-    def _add_cuda(self, counters: dict[str, int], peaks: bool) -> None:
+    def _add_cuda(self, counters: dict[str, int], whole: bool) -> None:
         if not self._devices.cuda_in_use:
             return
         cuda = self._torch.cuda
-        numbers = range(cuda.device_count())
-        counters["cuda_allocated"] = sum(cuda.memory_allocated(n) for n in numbers)
-        counters["cuda_reserved"] = sum(cuda.memory_reserved(n) for n in numbers)
-        if peaks:
-            peak = sum(cuda.max_memory_allocated(n) for n in numbers)
-            counters["cuda_peak_allocated"] = peak
+        # One call for all figures; ``memory_allocated`` would flatten a large table
+        # for each of them.
+        stats = [
+            cuda.memory_stats_as_nested_dict(number)
+            for number in range(cuda.device_count())
+        ]
+        counters["cuda_allocated"] = _sum(stats, "allocated_bytes", "current")
+        counters["cuda_reserved"] = _sum(stats, "reserved_bytes", "current")
+        if whole:
+            counters["cuda_peak_allocated"] = _sum(stats, "allocated_bytes", "peak")
 
-    def _add_mps(self, counters: dict[str, int]) -> None:
+    def _add_mps(self, counters: dict[str, int], whole: bool) -> None:
         if not self._devices.mps_in_use:
             return
         mps = self._torch.mps
         counters["mps_allocated"] = mps.current_allocated_memory()
         counters["mps_driver"] = mps.driver_allocated_memory()
+        if whole and hasattr(mps, "recommended_max_memory"):
+            counters["mps_recommended_max"] = mps.recommended_max_memory()
 
 
-def host_counters(*, peaks: bool) -> dict[str, int]:
-    """Return ``rss`` in bytes where it can be read, and ``rss_peak`` if asked.
-
-    The peak comes from ``VmHWM`` on Linux: ``ru_maxrss`` there survives ``exec`` and
-    may be that of the program that started this one.
-    """
-    if sys.platform == "darwin":
-        from .macos import resident_counters
-
-        return resident_counters(peaks=peaks)
-    with open("/proc/self/statm", "rb") as file:
-        pages = int(file.read().split()[1])
-    counters = {"rss": pages * os.sysconf("SC_PAGE_SIZE")}
-    if peaks:
-        counters["rss_peak"] = _high_water_mark()
-    return counters
-
-
-def _high_water_mark() -> int:
-    with open("/proc/self/status", "rb") as file:
-        for line in file:
-            if line.startswith(b"VmHWM:"):
-                return int(line.split()[1]) * 1024
-    message = "/proc/self/status has no VmHWM line"
-    raise OSError(message)
+def _sum(stats: list[dict[str, Any]], counter: str, which: str) -> int:
+    return sum(device[counter]["all"][which] for device in stats if counter in device)
 
 
 class Sampler:
@@ -144,11 +181,10 @@ class Sampler:
     def _run(self, wake: Any, ended: Any) -> None:
         try:
             while not wake.acquire(timeout=self._interval_s):
-                self._memory.sample(_CLOCK)
+                self._memory.sample_by_clock()
                 self._taken += 1
                 if self._taken % _SAMPLES_PER_INTERVAL == 0:
-                    longer = self._interval_s * 2
-                    self._interval_s = min(longer, _LONGEST_INTERVAL_S)
+                    self._interval_s *= 2
         finally:
             ended.release()
 

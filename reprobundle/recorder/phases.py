@@ -10,6 +10,8 @@ from __future__ import annotations
 from _thread import get_ident
 from time import monotonic_ns
 
+from .durations import Total
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,78 +20,10 @@ if TYPE_CHECKING:
 
     from .session import Session
 
-_KEPT = 10_000
 _FLUSH_NS = 1_000_000_000
 # A flush sorts the kept durations for their median. Waiting this many times longer
 # than the last flush took keeps all of them below half a percent of the run.
 _FLUSH_COST_FACTOR = 200
-
-
-class Total:
-    """Sums over all entries of one phase, and a thinned series of durations."""
-
-    __slots__ = (
-        "_kept",
-        "_stride",
-        "count",
-        "longest_ns",
-        "name",
-        "synchronizations",
-        "synchronized",
-        "total_ns",
-    )
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.count = 0
-        self.total_ns = 0
-        self.longest_ns = 0
-        self.synchronized = "cpu"
-        self.synchronizations = 0
-        self._kept: list[int] = []
-        self._stride = 1
-
-    def add(self, elapsed_ns: int, *, counted: bool = True) -> None:
-        """Add this time, and count it as an entry unless told otherwise."""
-        self.total_ns += elapsed_ns
-        if not counted:
-            return
-        if self.count % self._stride == 0:
-            self._keep(elapsed_ns)
-        self.count += 1
-        if elapsed_ns > self.longest_ns:
-            self.longest_ns = elapsed_ns
-
-    def _keep(self, elapsed_ns: int) -> None:
-        self._kept.append(elapsed_ns)
-        if len(self._kept) >= _KEPT:
-            # Every second one goes, evenly over the whole run: keeping only the first
-            # ones would make the median that of the warm-up.
-            del self._kept[1::2]
-            self._stride *= 2
-
-    def note(self, how: str) -> None:
-        """Note how the device was synchronised for one clock reading."""
-        if how == "cpu":
-            return
-        if how in ("none", "capturing") or self.synchronized == "none":
-            self.synchronized = "none"
-        else:
-            self.synchronized = how
-            self.synchronizations += 1
-
-    def fields(self) -> dict[str, object]:
-        """Return the totals as the event contract wants them."""
-        ordered = sorted(self._kept)
-        return {
-            "name": self.name,
-            "count": self.count,
-            "total_ns": self.total_ns,
-            "median_ns": ordered[len(ordered) // 2] if ordered else 0,
-            "longest_ns": self.longest_ns,
-            "synchronized": self.synchronized,
-            "synchronizations": self.synchronizations,
-        }
 
 
 class Clock:

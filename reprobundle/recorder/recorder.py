@@ -7,6 +7,7 @@ import sys
 
 from . import audit, environment, macos
 from .activity import ActivityWatch
+from .allocators import Allocators
 from .compiler import run_uncompiled
 from .devices import Devices
 from .ending import Ending
@@ -16,10 +17,13 @@ from .generators import Generators
 from .imports import ImportWatch
 from .libraries import Libraries
 from .memory import Memory, Sampler
+from .models import Models
 from .notices import Notices
 from .phases import Clock
+from .saving import Saving
 from .seeds import Seeds
 from .session import Session
+from .shapes import Shapes
 from .shim import ShimFinder
 from .training import Training
 from .values import Values
@@ -46,7 +50,8 @@ class Recorder:
         self.clock = Clock(session, self.devices.synchronize)
         self.clock.waits = False
         self.devices.on_possible = self._wait_for_devices
-        self.memory = Memory(session, self.devices)
+        self.shapes = Shapes(session)
+        self.memory = Memory(session, self.devices, self.shapes, self._steps)
         self.sampler = Sampler(self.memory)
         self.files = FileWatch(session)
         self.values = Values(session, self.devices)
@@ -55,11 +60,14 @@ class Recorder:
         self.generators = Generators(session, self.devices)
         self.seeds = Seeds(session)
         self.imports = ImportWatch(session, self.clock)
-        self.ending = Ending(session, lambda: self.clock.steps, self._last_words)
+        self.ending = Ending(session, self._steps, self._last_words)
         self.activity = ActivityWatch(session, self.ending.before_exec)
         self.training = Training(
-            session, self.clock, self.devices, self.memory, self.files
+            session, self.clock, self.devices, self.memory, self.shapes
         )
+        self.models = Models(self.clock, self.devices)
+        self.saving = Saving(session, self.clock, self.files)
+        self.allocators = Allocators(session, self.memory, self._steps)
         self._sampled = False
 
     def start(self) -> None:
@@ -100,8 +108,10 @@ class Recorder:
         watch("multiprocessing.util", self.activity.watch_multiprocessing)
         watch("numpy", self.libraries.on_numpy, timed=True)
         watch("torch", self._on_torch, timed=True)
-        watch("torch.export", self.training.watch_export)
-        watch("safetensors", self.training.watch_safetensors, timed=True)
+        watch("numpy", self.saving.watch_numpy)
+        watch("torch.export", self.saving.watch_export)
+        watch("torch.onnx", self.saving.watch_onnx)
+        watch("safetensors", self.saving.watch_safetensors, timed=True)
 
     def _on_torch(self, torch: ModuleType) -> None:
         attempt = self.session.attempt
@@ -112,16 +122,24 @@ class Recorder:
             ("torch seeds", self.seeds.on_torch),
             ("torch generators", self.generators.on_torch),
             ("torch memory", self.memory.use_torch),
+            ("torch shapes", self.shapes.use_torch),
             ("torch training", self.training.install),
+            ("torch models", self.models.install),
+            ("torch saving", self.saving.install),
+            ("torch allocators", self.allocators.install),
             ("torch compiler", self._stay_uncompiled),
         )
         for part, action in parts:
             attempt(part, action, torch)
         self.devices.on_accelerator = self.libraries.on_accelerator
-        self.memory.sample("torch imported")
+        self.memory.sample("torch imported", whole=True)
+
+    def _steps(self) -> int:
+        return self.clock.steps
 
     def _wait_for_devices(self) -> None:
         self.clock.waits = True
+        self.session.attempt("transfers", self.models.watch_tensors)
 
     def _stay_uncompiled(self, torch: ModuleType) -> None:
         run_uncompiled(torch, self._package.__name__)
@@ -150,6 +168,8 @@ class Recorder:
             self.devices.continue_in_fork,
             self.notices.continue_in_fork,
             self.files.continue_in_fork,
+            self.shapes.continue_in_fork,
+            self.training.continue_in_fork,
         ):
             self.session.attempt("fork", part)
 
@@ -159,7 +179,7 @@ class Recorder:
 
     def _start_memory(self) -> None:
         if self.session.kind != "helper":
-            self.memory.sample("start")
+            self.memory.sample("start", whole=True)
             self.sampler.start()
 
     def _last_words(self) -> None:
@@ -168,7 +188,8 @@ class Recorder:
         self.clock.flush()
         if self.session.kind == "helper":
             return
-        self.memory.sample("end", peaks=True)
+        attempt("shapes", self.shapes.send)
+        self.memory.sample("end", whole=True)
         attempt("generators", self.generators.report_absent)
         if self.session.kind != "fork":
             attempt("generators", self.generators.report_final)

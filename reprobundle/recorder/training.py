@@ -14,20 +14,39 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .devices import Devices
-    from .files import FileWatch
     from .memory import Memory
     from .phases import Clock
     from .session import Session
+    from .shapes import Shapes
 
     Function = Callable[..., Any]
 
 # Looking at the devices of inputs costs about a microsecond; most runs never change
 # them after the first steps.
 _LOOKS_IN_A_ROW = 16
+# So many rounds are sampled one after the other, then as many with twice the distance,
+# and so on: their number grows with the logarithm of the run's length.
+_SAMPLES_PER_DISTANCE = 32
+
+
+class Rounds:
+    """Say which steps of a loop get a memory sample."""
+
+    def __init__(self) -> None:
+        self.next = 1
+        self._distance = 1
+        self._taken = 0
+
+    def advance(self) -> None:
+        """Move on to the next one."""
+        self._taken += 1
+        if self._taken % _SAMPLES_PER_DISTANCE == 0:
+            self._distance *= 2
+        self.next += self._distance
 
 
 class Training:
-    """Measure the phases of training and see where its tensors are."""
+    """Measure the phases of a training loop, its memory, and see its tensors."""
 
     def __init__(
         self,
@@ -35,14 +54,21 @@ class Training:
         clock: Clock,
         devices: Devices,
         memory: Memory,
-        files: FileWatch,
+        shapes: Shapes,
     ) -> None:
         self._session = session
         self._clock = clock
         self._devices = devices
         self._memory = memory
-        self._files = files
+        self._shapes = shapes
+        self.continue_in_fork()
+
+    def continue_in_fork(self) -> None:
+        """Count anew: a fork reports for itself."""
         self._calls = 0
+        self._rounds = Rounds()
+        self._call_rounds = Rounds()
+        self._seen: set[str] = set()
 
     def install(self, torch: Any) -> None:
         """Attach to a torch that was just imported."""
@@ -51,7 +77,6 @@ class Training:
             ("optimizer hooks", self._watch_optimizer),
             ("backward", self._watch_backward),
             ("data loader", self._watch_data),
-            ("checkpoints", self._watch_checkpoints),
         )
         for part, attach in parts:
             self._session.attempt(part, attach, torch)
@@ -65,7 +90,8 @@ class Training:
         also show in the traceback of every error inside a model.
         """
         is_compiling = torch.compiler.is_compiling
-        begin, end, look = self._clock.begin, self._clock.end, self._look_at_call
+        begin, end = self._clock.begin, self._clock.end
+        before, after = self._before_call, self._after_call
         inside = 0
 
         def make(original: Function) -> Function:
@@ -73,15 +99,18 @@ class Training:
                 nonlocal inside
                 # The compiler must see nothing else of this function: reading a
                 # clock would break its graph.
-                if is_compiling() or inside == get_ident() or not begin("forward"):
+                if is_compiling() or inside == get_ident():
+                    return original(module, *arguments, **named)
+                before(module, arguments, named)
+                if not begin("forward"):
                     return original(module, *arguments, **named)
                 inside = get_ident()
                 try:
-                    look(module, arguments, named)
                     return original(module, *arguments, **named)
                 finally:
                     inside = 0
                     end()
+                    after(arguments, named)
 
             return call
 
@@ -90,12 +119,17 @@ class Training:
         # The compiler knows the function by this name.
         kind.__call__.__name__ = getattr(original, "__name__", "__call__")
 
-    def _look_at_call(self, module: Any, arguments: Any, named: Any) -> None:
+    def _before_call(self, module: Any, arguments: Any, named: Any) -> None:
+        """Look at the devices before the clock is read.
+
+        Only a device that was seen is waited for.
+        """
         calls = self._calls = self._calls + 1
         if calls > _LOOKS_IN_A_ROW and calls & (calls - 1):
             return
         values = (*arguments, *named.values())
         self._session.attempt("devices", self._look, module, values)
+        self._at_first("model ready")
 
     def _look(self, module: Any, inputs: Any) -> None:
         devices = self._devices
@@ -103,6 +137,19 @@ class Training:
         for parameter in module.parameters():
             devices.note(parameter.device.type, "module parameter")
             break
+
+    def _after_call(self, arguments: Any, named: Any) -> None:
+        self._shapes.count(arguments, named)
+        calls = self._calls
+        if calls >= self._call_rounds.next and not self._clock.steps:
+            # Without an optimizer the calls of the model are the rounds.
+            self._call_rounds.advance()
+            self._memory.sample(f"call {calls}")
+
+    def _at_first(self, point: str) -> None:
+        if point not in self._seen:
+            self._seen.add(point)
+            self._memory.sample(point, whole=True)
 
     def _watch_optimizer(self, torch: Any) -> None:
         is_compiling = torch.compiler.is_compiling
@@ -122,7 +169,8 @@ class Training:
                 thread = 0
                 clock.end()
             steps = clock.steps = clock.steps + 1
-            if steps & (steps - 1) == 0:
+            if steps >= self._rounds.next:
+                self._rounds.advance()
                 self._look_at_step(optimizer, steps)
 
         hooks: Any = sys.modules["torch.optim.optimizer"]
@@ -130,8 +178,13 @@ class Training:
         hooks.register_optimizer_step_post_hook(after)
 
     def _look_at_step(self, optimizer: Any, steps: int) -> None:
+        held: dict[str, int] = {}
         self._session.attempt("devices", self._look_at_parameters, optimizer)
-        self._memory.sample(f"step {steps}")
+        if steps == 1:
+            self._session.attempt("optimizer state", _add_held, optimizer, held)
+        self._memory.sample(f"step {steps}", held=held)
+        if steps & (steps - 1) == 0:
+            self._shapes.send()
 
     def _look_at_parameters(self, optimizer: Any) -> None:
         for group in optimizer.param_groups:
@@ -141,7 +194,7 @@ class Training:
 
     def _watch_backward(self, torch: Any) -> None:
         is_compiling = torch.compiler.is_compiling
-        begin, end = self._clock.begin, self._clock.end
+        begin, end, first = self._clock.begin, self._clock.end, self._at_first
 
         def make(original: Function) -> Function:
             def wrapper(*arguments: Any, **named: Any) -> Any:
@@ -151,6 +204,7 @@ class Training:
                     return original(*arguments, **named)
                 finally:
                     end()
+                    first("first backward")
 
             return wrapper
 
@@ -159,7 +213,7 @@ class Training:
             replace(torch.autograd, name, make)
 
     def _watch_data(self, torch: Any) -> None:
-        begin, end = self._clock.begin, self._clock.end
+        begin, end, first = self._clock.begin, self._clock.end, self._at_first
 
         def make(original: Function) -> Function:
             def wrapper(iterator: Any) -> Any:
@@ -172,6 +226,7 @@ class Training:
                 finally:
                     # The call that finds no further batch takes time and gives none.
                     end(counted=batch)
+                first("first batch")
                 return result
 
             return wrapper
@@ -179,114 +234,20 @@ class Training:
         loader: Any = sys.modules["torch.utils.data.dataloader"]
         replace(loader._BaseDataLoaderIter, "__next__", make)
 
-    def _watch_checkpoints(self, torch: Any) -> None:
-        timed = self._timed("checkpoint")
-        serialization = torch.serialization
-        replace(serialization, "save", self._opening(timed, 1, write=True), torch)
-        replace(serialization, "load", self._opening(timed, 0, write=False), torch)
-        jit = sys.modules.get("torch.jit._serialization", torch.jit)
-        replace(jit, "save", self._opening(timed, 1, write=True), torch.jit)
-        replace(jit, "load", self._opening(timed, 0, write=False), torch.jit)
-        for kind in (
-            torch.jit._script.RecursiveScriptModule,
-            torch.jit._trace.TopLevelTracedModule,
-        ):
-            replace(kind, "save", self._opening(timed, 1, write=True))
-        replace(torch, "from_file", self._opening(_same, 0, write=False))
 
-    def watch_safetensors(self, module: Any) -> None:
-        """See the files that safetensors opens in native code."""
-        timed = self._timed("checkpoint")
-        replace(module, "serialize_file", self._opening(timed, 1, write=True))
-        module.safe_open = _opener(module.safe_open, self._note_read)
-
-    def watch_export(self, module: Any) -> None:
-        """See the files that ``torch.export`` opens in native code."""
-        timed = self._timed("checkpoint")
-        replace(module, "save", self._opening(timed, 1, write=True))
-        replace(module, "load", self._opening(timed, 0, write=False))
-
-    def _note_read(self, path: Any) -> None:
-        self._session.attempt("files", self._note, path, False)
-
-    def _note(self, path: Any, write: bool) -> None:
-        self._files.note(path, write=write)
-
-    def _timed(self, phase: str) -> Callable[[Function], Function]:
-        begin, end = self._clock.begin, self._clock.end
-
-        def make(original: Function) -> Function:
-            def wrapper(*arguments: Any, **named: Any) -> Any:
-                if not begin(phase):
-                    return original(*arguments, **named)
-                try:
-                    return original(*arguments, **named)
-                finally:
-                    end()
-
-            return wrapper
-
-        return make
-
-    def _opening(
-        self, also: Callable[[Function], Function], position: int, *, write: bool
-    ) -> Callable[[Function], Function]:
-        """Return a maker of wrappers that report the file a function opens.
-
-        Args:
-            also: A further wrapper, put inside.
-            position: Of the file among the arguments.
-            write: Whether the function writes it.
-        """
-
-        def make(original: Function) -> Function:
-            inner = also(original)
-
-            def wrapper(*arguments: Any, **named: Any) -> Any:
-                path = _argument(arguments, named, position)
-                self._session.attempt("files", self._note, path, write)
-                return inner(*arguments, **named)
-
-            return wrapper
-
-        return make
-
-
-_FILE_NAMES = ("f", "filename", "file")
-
-
-def _argument(arguments: Any, named: dict[str, Any], position: int) -> Any:
-    if len(arguments) > position:
-        return arguments[position]
-    return next((named[name] for name in _FILE_NAMES if name in named), None)
-
-
-def _same(original: Function) -> Function:
-    return original
-
-
-def _opener(original: Any, note: Callable[[Any], None]) -> Any:
-    """Return a class that reports its first argument and makes an `original`.
-
-    A class and no function: ``isinstance`` tests and annotations such as
-    ``safe_open | None`` must go on working.
-    """
-
-    class Meta(type):
-        def __instancecheck__(cls, instance: object) -> bool:
-            return isinstance(instance, original)
-
-        def __getattr__(cls, name: str) -> Any:
-            return getattr(original, name)
-
-    class Opener(metaclass=Meta):
-        __doc__ = original.__doc__
-        __wrapped__ = original
-
-        def __new__(cls, *arguments: Any, **named: Any) -> Any:
-            note(_argument(arguments, named, 0))
-            return original(*arguments, **named)
-
-    Opener.__name__ = Opener.__qualname__ = original.__name__
-    Opener.__module__ = original.__module__
-    return Opener
+def _add_held(optimizer: Any, held: dict[str, int]) -> None:
+    """Add the bytes of parameters, gradients and optimizer state, on any device."""
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    state = [
+        value
+        for values in optimizer.state.values()
+        for value in values.values()
+        if hasattr(value, "nbytes")
+    ]
+    for name, tensors in (
+        ("parameters", parameters),
+        ("gradients", gradients),
+        ("optimizer_state", state),
+    ):
+        held[name] = sum(tensor.nbytes for tensor in tensors)

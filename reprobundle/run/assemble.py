@@ -21,7 +21,7 @@ from reprobundle.format.record import (
     Record,
     Remark,
 )
-from reprobundle.run import facts, produced, remarks
+from reprobundle.run import facts, memory_log, produced, remarks
 from reprobundle.run.accessed import Accesses, Places, accesses
 from reprobundle.run.command import platform_name
 from reprobundle.run.events import End, EventFile, read_events
@@ -116,10 +116,11 @@ def assemble(
     access = accesses(files, run.places)
     outputs, missing_metrics = _outputs(run, files, access, sealed or {})
     content = {**outputs.content, **_logs(run)}
-    samples = facts.memory_samples(files, run.launched.start_ns)
-    if samples:
+    samples = memory_log.memory_samples(files, run.launched.start_ns)
+    kept = memory_log.thinned(samples)
+    if kept:
         content["memory.json"] = _write(
-            run.work / "memory.json", encode(MemorySeries(samples=samples))
+            run.work / "memory.json", encode(MemorySeries(samples=kept))
         )
     phases, _ = facts.phases(files)
     processes = facts.processes(files, run.launched)
@@ -145,7 +146,14 @@ def assemble(
         ),
         processes=processes,
         phases=phases,
-        memory=facts.memory(samples, "memory.json"),
+        memory=memory_log.memory(
+            files,
+            samples,
+            environment,
+            series="memory.json",
+            kept=len(kept),
+            hide=run.hide,
+        ),
         devices=facts.devices(files, environment, run.device),
         files_digest=files_digest(list(run.staged.items())),
         reads=_reads(run, access, externals or {}),

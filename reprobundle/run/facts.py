@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal, TypeVar
 
+import msgspec
+
 from reprobundle.format.record import (
     Devices,
     ErrorReport,
     Fact,
-    Memory,
-    MemorySample,
     Phase,
     Process,
 )
@@ -23,7 +23,6 @@ from reprobundle.run.events import (
     Event,
     EventFile,
     FactEvent,
-    MemoryEvent,
     Phases,
     WarningEvent,
 )
@@ -137,56 +136,9 @@ def phases(files: tuple[EventFile, ...]) -> tuple[tuple[Phase, ...], int]:
     if best is None:
         return (), 0
     return (
-        tuple(
-            Phase(
-                name=phase.name,
-                count=phase.count,
-                total_ns=phase.total_ns,
-                median_ns=phase.median_ns,
-                longest_ns=phase.longest_ns,
-                synchronized=phase.synchronized,
-                synchronizations=phase.synchronizations,
-            )
-            for phase in best.phases
-        ),
+        tuple(Phase(**msgspec.structs.asdict(phase)) for phase in best.phases),
         best.steps,
     )
-
-
-def memory_samples(
-    files: tuple[EventFile, ...], start_ns: int
-) -> tuple[MemorySample, ...]:
-    """Return all memory samples, oldest first, with times since `start_ns`."""
-    samples = [
-        MemorySample(
-            t_ns=event.t_ns - start_ns, point=event.point, pid=pid, bytes=event.bytes
-        )
-        for pid, event in events_of(files, MemoryEvent)
-    ]
-    return tuple(sorted(samples, key=lambda sample: (sample.t_ns, sample.pid)))
-
-
-def memory(samples: tuple[MemorySample, ...], series: str) -> Memory:
-    """Return the memory log over `samples`, which the member `series` holds."""
-    resident = [sample.bytes["rss"] for sample in samples if "rss" in sample.bytes]
-    device = [
-        size
-        for sample in samples
-        for counter, size in sample.bytes.items()
-        if counter.endswith("_allocated")
-    ]
-    return Memory(
-        series=series if samples else "",
-        samples=len(samples),
-        peak_rss_bytes=_peak(resident, "no sample of the resident size was taken"),
-        peak_device_bytes=_peak(device, "no device allocator was seen in use"),
-    )
-
-
-def _peak(sizes: list[int], missing: str) -> Fact:
-    if not sizes:
-        return Fact(unknown=missing)
-    return Fact(value=max(sizes), source="largest sample of the memory series")
 
 
 def devices(

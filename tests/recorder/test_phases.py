@@ -1,15 +1,19 @@
 """Measuring phases: nesting, threads, devices, medians."""
 
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from reprobundle.recorder import phases
+from reprobundle.recorder import host_memory, phases
 from reprobundle.recorder.devices import Devices
+from reprobundle.recorder.durations import Total, first_steady
 from reprobundle.recorder.memory import Memory
-from reprobundle.recorder.phases import Clock, Total
+from reprobundle.recorder.phases import Clock
+from reprobundle.recorder.shapes import Shapes
+from reprobundle.recorder.training import Rounds
 
 
 class Heard:
@@ -219,9 +223,10 @@ class Torch:
             is_current_stream_capturing=lambda: capturing,
             synchronize=synchronize,
             device_count=lambda: 2,
-            memory_allocated=lambda n: 100 + n,
-            memory_reserved=lambda n: 1000,
-            max_memory_allocated=lambda n: 500,
+            memory_stats_as_nested_dict=lambda n: {
+                "allocated_bytes": {"all": {"current": 100 + n, "peak": 500}},
+                "reserved_bytes": {"all": {"current": 1000, "peak": 1000}},
+            },
         )
         self.backends = SimpleNamespace(
             mps=SimpleNamespace(is_available=lambda: available)
@@ -328,22 +333,175 @@ def test_mps_on_another_system_is_a_stand_in(session, monkeypatch):
 
 
 def test_allocators_are_read_only_where_they_are_in_use(session: Any, monkeypatch):
-    host = "reprobundle.recorder.memory.host_counters"
-    monkeypatch.setattr(host, lambda *, peaks: {"rss": 1})
+    host = "reprobundle.recorder.host_memory.process_counters"
+    monkeypatch.setattr(host, lambda *, whole: {"rss": 1})
     torch = Torch()
     device = devices(session, torch)
-    memory = Memory(session, device)
+    memory = Memory(session, device, Shapes(session), lambda: 3)
     memory.use_torch(torch)
-    memory.sample("start")
-    assert session.events[-1]["bytes"] == {"rss": 1}
+    memory.sample("step 3")
+    event = session.events[-1]
+    assert (event["bytes"], event["step"]) == ({"rss": 1}, 3)
     torch.initialized = True
     device.note("mps", "module input")
-    memory.sample("end", peaks=True)
+    memory.sample("step 3", held={"parameters": 4})
     assert session.events[-1]["bytes"] == {
         "rss": 1,
         "cuda_allocated": 201,
         "cuda_reserved": 2000,
-        "cuda_peak_allocated": 1000,
         "mps_allocated": 7,
         "mps_driver": 9,
+        "parameters": 4,
     }
+
+
+def test_a_named_sample_waits_for_the_device_and_one_by_the_clock_never(session):
+    torch = Torch()
+    torch.initialized = True
+    memory = Memory(session, devices(session, torch), Shapes(session), lambda: 0)
+    memory.use_torch(torch)
+    memory.sample("end", whole=True)
+    assert session.events[-1]["synchronized"] == "cuda"
+    assert session.events[-1]["bytes"]["cuda_peak_allocated"] == 1000
+    memory.sample_by_clock()
+    assert session.events[-1]["synchronized"] == ""
+    assert torch.calls == ["cuda"]
+
+
+def test_a_process_knows_its_own_memory_and_that_of_the_system(session):
+    few = host_memory.process_counters(whole=False)
+    all_of_them = host_memory.process_counters(whole=True)
+    assert 0 < few["anonymous"] < few["rss"]
+    assert all_of_them["rss_peak"] >= few["rss"] // 2
+    if Path("/proc/self/smaps_rollup").exists():
+        assert 0 < all_of_them["pss"] <= all_of_them["rss_peak"]
+    available = host_memory.system_counters()["system_available"]
+    assert available > few["rss"] // 10
+    if Path("/proc/pressure/memory").exists():
+        assert 0 <= host_memory.pressure()["some_avg10_percent"] <= 100
+
+
+def test_what_a_system_does_not_tell_is_left_out(tmp_path):
+    assert host_memory._kibibytes(str(tmp_path / "absent"), {"a": "b"}) == {}
+    (tmp_path / "odd").write_text("x: 1 kB\nMemAvailable:   12 kB\n")
+    wanted = {"MemAvailable": "free", "SwapFree": "swap"}
+    found = host_memory._kibibytes(str(tmp_path / "odd"), wanted)
+    assert found == {"free": 12 * 1024}
+
+
+def test_a_slow_beginning_is_warm_up_and_taken_from_the_median():
+    total = Total("forward")
+    for length in (9000, 500, 300, *(100 + n % 7 for n in range(40))):
+        total.add(length)
+    fields: dict[str, Any] = total.fields()
+    assert (fields["warmup_count"], fields["warmup_ns"]) == (3, 9800)
+    assert fields["median_ns"] == 103
+    assert fields["p95_ns"] == 106
+    assert (fields["count"], fields["longest_ns"]) == (43, 9000)
+
+
+def test_an_even_but_slow_stretch_at_the_beginning_is_warm_up_too():
+    assert first_steady([200] * 12 + [100] * 40) == 12
+
+
+def test_quick_passes_between_slow_ones_are_no_steady_state_of_their_own():
+    epochs = [100] * 30 + [20] * 10
+    assert first_steady(epochs * 3) == 0
+    assert first_steady([20] * 10 + epochs * 3) == 0
+
+
+def test_no_steady_state_is_made_up():
+    assert first_steady([900] + [100] * 18) is None
+    getting_quicker = [2**n for n in range(40, 0, -1)]
+    assert first_steady(getting_quicker) in (None, 20)
+    every_other = [1000, 1] * 4 + [1] * 100
+    assert first_steady(every_other) == 7
+    steady_too_late = [1000] * 100 + [1000, 1, 1, 1] * 4 + [1] * 84
+    assert first_steady(steady_too_late) is None
+
+
+def test_few_entries_have_neither_a_warm_up_nor_a_percentile():
+    total = Total("checkpoint")
+    for length in (5, 1, 2):
+        total.add(length)
+    fields: dict[str, Any] = total.fields()
+    assert (fields["warmup_count"], fields["p95_ns"]) == (None, None)
+    assert fields["median_ns"] == 2
+
+
+def test_the_warm_up_is_decided_before_durations_are_thrown_away():
+    total = Total("forward")
+    for length in [10**6] * 3 + [100] * 30_000:
+        total.add(length)
+    fields: dict[str, Any] = total.fields()
+    assert (fields["warmup_count"], fields["warmup_ns"]) == (3, 3 * 10**6)
+    assert fields["p95_ns"] == 100
+
+
+def test_rounds_are_sampled_ever_more_rarely():
+    rounds, sampled = Rounds(), []
+    for step in range(1, 100_001):
+        if step >= rounds.next:
+            rounds.advance()
+            sampled.append(step)
+    assert sampled[:34] == [*range(1, 33), 34, 36]
+    assert len(sampled) < 32 * 13
+    assert sampled[-1] > 95_000
+
+
+class Plain:
+    def __init__(self, *shape):
+        self.shape, self.dtype = shape, "torch.float32"
+
+
+class Fake(Plain):
+    """A subclass, as the compiler's stand-ins for tensors are."""
+
+
+def counting(session: Any, *, tracing: object = None) -> Shapes:
+    shapes = Shapes(session)
+    state = SimpleNamespace(_get_tracing_state=lambda: tracing)
+    torch: Any = SimpleNamespace(
+        Tensor=Plain, nn=SimpleNamespace(Parameter=Plain), _C=state
+    )
+    shapes.use_torch(torch)
+    return shapes
+
+
+def test_input_shapes_are_counted_over_nested_arguments(session):
+    shapes = counting(session)
+    for _ in range(3):
+        shapes.count((Plain(16, 20), {"mask": Plain(16)}), {})
+    shapes.count(([Plain(8, 20)],), {"mask": Plain(8), "scale": 2})
+    shapes.count(("text",), {})
+    shapes.send()
+    shapes.send()
+    (event,) = session.events
+    assert event["shapes"] == [
+        {"shape": "float32[16, 20], float32[16]", "count": 3},
+        {"shape": "float32[8, 20], float32[8]", "count": 1},
+    ]
+    assert (event["distinct"], event["other"]) == (2, 0)
+
+
+def test_stand_ins_and_traced_tensors_are_not_looked_at(session):
+    shapes = counting(session)
+    shapes.count((Fake(1),), {})
+    traced = counting(session, tracing=object())
+    traced.count((Plain(1),), {})
+    for counted in (shapes, traced):
+        counted.send()
+    assert session.events == []
+    assert session.troubles == []
+
+
+def test_only_so_many_shapes_are_kept(session):
+    shapes = counting(session)
+    for size in range(1200):
+        shapes.count((Plain(size),), {})
+    shapes.count((Plain(3),), {})
+    shapes.send()
+    (event,) = session.events
+    assert len(event["shapes"]) == 50
+    assert event["distinct"] == 1200
+    assert sum(shape["count"] for shape in event["shapes"]) + event["other"] == 1201

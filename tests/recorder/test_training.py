@@ -6,6 +6,7 @@ import re
 import pytest
 
 from reprobundle.run.events import (
+    AllocatorEvent,
     Device,
     Error,
     Generators,
@@ -13,6 +14,7 @@ from reprobundle.run.events import (
     Open,
     Phases,
     Seed,
+    ShapesEvent,
     Start,
     Value,
     WarningEvent,
@@ -92,6 +94,7 @@ if reprobundle:
         sum(range(1000))
     reprobundle.record('probabilities', torch.softmax(model(x), 1))
     reprobundle.record('probabilities', torch.zeros(0, 3))
+torch.cuda.empty_cache()
 print(torch.rand(3).tolist(), random.random(), np.random.rand())
 print(torch.initial_seed(), torch.get_rng_state().sum().item())
 """
@@ -129,7 +132,13 @@ def test_phases_are_counted_exactly(run):
     assert totals["backward"].count == 18 + int(calls)
     assert totals["forward"].count > totals["backward"].count
     assert totals["own"].count == 1
-    assert totals["checkpoint"].count == 7
+    assert totals["checkpoint"].count == 5
+    # Two files of TorchScript.
+    assert totals["export"].count == 2
+    # Two linear layers, each with two draws inside, and one normalisation.
+    assert totals["model"].count == 3
+    # Nothing moves where there is only the CPU.
+    assert "transfer" not in totals
     assert {phase.synchronized for phase in totals.values()} == {"cpu"}
     assert run.of(Phases)[-1].steps == 19
 
@@ -144,18 +153,43 @@ def test_a_step_with_a_closure_is_not_counted_twice(run):
         assert 0 < phase.median_ns <= phase.longest_ns <= phase.total_ns
 
 
-def test_memory_is_sampled_at_the_steps_that_are_powers_of_two(run):
-    points = [event.point for event in run.of(MemoryEvent) if event.point != "clock"]
-    assert points == [
+def test_memory_is_sampled_at_named_points_and_steps(run):
+    events = [event for event in run.of(MemoryEvent) if event.point != "clock"]
+    assert [event.point for event in events] == [
         "start",
         "torch imported",
-        "step 1",
-        "step 2",
-        "step 4",
-        "step 8",
-        "step 16",
+        "first batch",
+        "model ready",
+        "call 1",
+        "first backward",
+        *(f"step {n}" for n in range(1, 20)),
+        "cache emptied",
         "end",
     ]
+    (first,) = [event for event in events if event.point == "step 1"]
+    # 20·64 + 64 weights, twice 64 of the normalisation, 64·3 + 3 weights, of 4 bytes.
+    parameters = 4 * (20 * 64 + 64 + 2 * 64 + 64 * 3 + 3)
+    assert first.bytes["parameters"] == first.bytes["gradients"] == parameters
+    assert first.bytes["optimizer_state"] >= 2 * parameters
+    assert 0 < first.bytes["anonymous"] < first.bytes["rss"]
+    assert [event.step for event in events[6:25]] == list(range(1, 20))
+    assert {event.synchronized for event in events} == {"cpu"}
+    assert events[-1].bytes["rss_peak"] >= events[-1].bytes["rss"] // 2
+
+
+def test_the_shapes_of_inputs_are_counted(run):
+    (*_, last) = run.of(ShapesEvent)
+    shapes = {shape.shape: shape.count for shape in last.shapes}
+    assert shapes["float32[16, 20]"] >= 18
+    assert last.distinct == len(shapes) + last.other
+
+
+def test_calls_that_change_what_counters_mean_are_reported(run):
+    (event,) = run.of(AllocatorEvent)
+    assert (event.function, event.calls) == ("torch.cuda.empty_cache", 1)
+    assert event.where.endswith("run.py:73")
+    # No device was in use: the call did nothing.
+    assert event.in_use is False
 
 
 def test_files_that_native_code_opens_are_reported(run):

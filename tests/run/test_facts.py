@@ -13,7 +13,6 @@ from reprobundle.run.events import (
     Error,
     EventFile,
     FactEvent,
-    MemoryEvent,
     Phases,
     PhaseTotals,
     Start,
@@ -119,22 +118,6 @@ def test_phases_are_those_of_the_process_that_did_most_steps():
     found, steps = facts.phases(files)
     assert [phase.name for phase in found] == ["forward"]
     assert steps == 9
-
-
-def test_the_peak_is_the_largest_sample_of_any_process():
-    files = (
-        process(MemoryEvent(t_ns=5, point="start", bytes={"rss": 10})),
-        process(MemoryEvent(t_ns=3, point="end", bytes={"rss": 30}), pid=2),
-    )
-    samples = facts.memory_samples(files, 1)
-    assert [sample.t_ns for sample in samples] == [2, 4]
-    assert facts.memory(samples, "memory.json").peak_rss_bytes.value == 30
-
-
-def test_without_samples_the_peak_is_unknown_with_a_reason():
-    log = facts.memory((), "memory.json")
-    assert log.series == ""
-    assert log.peak_rss_bytes.unknown
 
 
 def test_no_fallback_is_possible_where_no_accelerator_was():

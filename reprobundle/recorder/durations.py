@@ -1,0 +1,132 @@
+"""Add up the durations of one phase: total, median, p95, and where warm-up ends."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_KEPT = 10_000
+# A 95th percentile of fewer values is one of the two largest, and no percentile.
+_FEWEST = 20
+_STEADY_IN_A_ROW = 5
+_SLACK = 1.25
+
+
+class Total:
+    """Sums over all entries of one phase, and a thinned series of durations."""
+
+    __slots__ = (
+        "_kept",
+        "_stride",
+        "_warmup",
+        "count",
+        "longest_ns",
+        "name",
+        "synchronizations",
+        "synchronized",
+        "total_ns",
+    )
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.count = 0
+        self.total_ns = 0
+        self.longest_ns = 0
+        self.synchronized = "cpu"
+        self.synchronizations = 0
+        self._kept: list[int] = []
+        self._stride = 1
+        # Number and sum of the warm-up entries, decided at the first thinning.
+        self._warmup: tuple[int, int] | None = None
+
+    def add(self, elapsed_ns: int, *, counted: bool = True) -> None:
+        """Add this time, and count it as an entry unless told otherwise."""
+        self.total_ns += elapsed_ns
+        if not counted:
+            return
+        if self.count % self._stride == 0:
+            self._kept.append(elapsed_ns)
+            if len(self._kept) >= _KEPT:
+                self._thin()
+        self.count += 1
+        if elapsed_ns > self.longest_ns:
+            self.longest_ns = elapsed_ns
+
+    def _thin(self) -> None:
+        """Keep every second duration, evenly over the whole run.
+
+        Keeping only the first ones would make the median that of the beginning. What
+        the warm-up was is decided before, while every duration is still there.
+        """
+        if self._stride == 1:
+            first = first_steady(self._kept)
+            if first is not None:
+                self._warmup = (first, sum(self._kept[:first]))
+                del self._kept[:first]
+        del self._kept[1::2]
+        self._stride *= 2
+
+    def note(self, how: str) -> None:
+        """Note how the device was synchronised for one clock reading."""
+        if how == "cpu":
+            return
+        if how in ("none", "capturing") or self.synchronized == "none":
+            self.synchronized = "none"
+        else:
+            self.synchronized = how
+            self.synchronizations += 1
+
+    def fields(self) -> dict[str, object]:
+        """Return the totals as the event contract wants them."""
+        warmup, durations = self._warmup, self._kept
+        if self._stride == 1:
+            first = first_steady(durations)
+            if first is not None:
+                warmup = (first, sum(durations[:first]))
+                durations = durations[first:]
+        ordered = sorted(durations)
+        return {
+            "name": self.name,
+            "count": self.count,
+            "total_ns": self.total_ns,
+            "median_ns": ordered[len(ordered) // 2] if ordered else 0,
+            "p95_ns": percentile_95(ordered) if len(ordered) >= _FEWEST else None,
+            "longest_ns": self.longest_ns,
+            "warmup_count": warmup[0] if warmup else None,
+            "warmup_ns": warmup[1] if warmup else None,
+            "synchronized": self.synchronized,
+            "synchronizations": self.synchronizations,
+        }
+
+
+def percentile_95(ordered: Sequence[int]) -> int:
+    """Return the 95th percentile of sorted values, by the nearest rank."""
+    return ordered[-(-95 * len(ordered) // 100) - 1]
+
+
+def first_steady(durations: Sequence[int]) -> int | None:
+    """Return the number of entries before the steady state; None if it is not known.
+
+    The steady state begins at the first of five entries in a row that are no slower
+    than 1.25 times the 95th percentile of the second half. A run of entries instead of
+    a fixed number of them is the rule of Georges, Buytaert and Eeckhout (Statistically
+    rigorous Java performance evaluation, OOPSLA 2007, section 4.2); comparing with
+    the end and not with each other follows Barrett et al. (Virtual machine warmup
+    blows hot and cold, OOPSLA 2017): a slow stretch can be even too. The limit has one
+    side only, for validation passes between training steps are quicker and no warm-up.
+
+    Args:
+        durations: In order, in nanoseconds; fewer than 20 decide nothing.
+    """
+    if len(durations) < _FEWEST:
+        return None
+    half = len(durations) // 2
+    limit = _SLACK * percentile_95(sorted(durations[half:]))
+    in_a_row = 0
+    for position, duration in enumerate(durations):
+        in_a_row = in_a_row + 1 if duration <= limit else 0
+        if in_a_row == _STEADY_IN_A_ROW:
+            first = position + 1 - _STEADY_IN_A_ROW
+            return first if first <= half else None
+    return None

@@ -1,0 +1,108 @@
+"""Read the memory of this process and of the whole system, on Linux.
+
+Sources: ``proc(5)`` for ``/proc/self/statm``, ``status``, ``smaps_rollup`` and
+``/proc/meminfo``; the kernel's ``Documentation/accounting/psi.rst`` for
+``/proc/pressure/memory``. What this system does not offer is left out.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def process_counters(*, whole: bool) -> dict[str, int]:
+    """Return bytes by counter.
+
+    ``rss`` is what is resident, ``anonymous`` the part of it that no file stands
+    behind: tensors and Python objects are there, libraries are not. On macOS
+    ``footprint`` stands in its place.
+
+    Args:
+        whole: Add ``rss_peak``, and on Linux ``pss`` (pages shared with n processes
+            count 1/n), which the kernel has to walk all page tables for.
+    """
+    if sys.platform == "darwin":
+        from .macos import resident_counters
+
+        return resident_counters(peaks=whole)
+    with open("/proc/self/statm", "rb") as file:
+        _, resident, shared, *_ = map(int, file.read().split())
+    page = os.sysconf("SC_PAGE_SIZE")
+    counters = {"rss": resident * page, "anonymous": (resident - shared) * page}
+    if whole:
+        # ``ru_maxrss`` survives ``exec`` on Linux and may be that of the program that
+        # started this one.
+        counters.update(_kibibytes("/proc/self/status", {"VmHWM": "rss_peak"}))
+        counters.update(_kibibytes("/proc/self/smaps_rollup", {"Pss": "pss"}))
+    return counters
+
+
+def system_counters() -> dict[str, int]:
+    """Return ``system_available`` and ``system_swap_free`` in bytes."""
+    if sys.platform == "darwin":
+        return {}
+    wanted = {"MemAvailable": "system_available", "SwapFree": "system_swap_free"}
+    return _kibibytes("/proc/meminfo", wanted)
+
+
+def pressure() -> dict[str, float]:
+    """Return how short of memory the system is.
+
+    On Linux ``some_avg10_percent``: the share of the last ten seconds in which some
+    task waited for memory. On macOS ``level`` (1 normal, 2 warning, 4 critical) and
+    ``free_percent``, the two that ``memory_pressure(1)`` prints.
+    """
+    if sys.platform == "darwin":
+        return _pressure_of_macos()
+    try:
+        with open("/proc/pressure/memory", "rb") as file:
+            first = file.readline().split()
+    except OSError:
+        return {}
+    shares = [float(part[6:]) for part in first if part.startswith(b"avg10=")]
+    return {"some_avg10_percent": shares[0]} if shares else {}
+
+
+def _pressure_of_macos() -> dict[str, float]:
+    """Read two integers by ``sysctlbyname(3)``; a name it does not know is left out."""
+    import ctypes
+
+    library = ctypes.CDLL("/usr/lib/libSystem.B.dylib")
+    names = {
+        b"kern.memorystatus_vm_pressure_level": "level",
+        b"kern.memorystatus_level": "free_percent",
+    }
+    found = {}
+    for name, counter in names.items():
+        value, size = ctypes.c_int(0), ctypes.c_size_t(4)
+        failed = library.sysctlbyname(
+            name, ctypes.byref(value), ctypes.byref(size), None, ctypes.c_size_t(0)
+        )
+        if not failed:
+            found[counter] = float(value.value)
+    return found
+
+
+def _kibibytes(path: str, names: dict[str, str]) -> dict[str, int]:
+    try:
+        with open(path, "rb") as file:
+            return dict(_found(file, names))
+    except OSError:
+        return {}
+
+
+def _found(lines: Iterable[bytes], names: dict[str, str]) -> list[tuple[str, int]]:
+    found = []
+    for line in lines:
+        name, _, rest = line.partition(b":")
+        counter = names.get(name.decode("ascii", "replace"))
+        if counter:
+            found.append((counter, int(rest.split()[0]) * 1024))
+            if len(found) == len(names):
+                break
+    return found

@@ -1,0 +1,276 @@
+"""Make the memory log of a run: its series, its peaks, its limits, how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+from reprobundle.format.record import (
+    AllocatorCall,
+    Fact,
+    Growth,
+    GrowthKind,
+    InputShape,
+    Memory,
+    MemorySample,
+)
+from reprobundle.run.events import (
+    AllocatorEvent,
+    EventFile,
+    MemoryEvent,
+    ShapesEvent,
+)
+from reprobundle.run.facts import events_of, replace_all
+from reprobundle.run.growth import Point, classify
+
+# The named samples are bounded by the recorder; those by the clock come from every
+# process, data loader workers too.
+MOST_CLOCK_SAMPLES = 2000
+CLOCK = "clock"
+LIMITING_VARIABLES = (
+    "PYTORCH_ALLOC_CONF",
+    "PYTORCH_CUDA_ALLOC_CONF",
+    "PYTORCH_HIP_ALLOC_CONF",
+    "PYTORCH_NO_CUDA_MEMORY_CACHING",
+    "PYTORCH_MPS_HIGH_WATERMARK_RATIO",
+    "PYTORCH_MPS_LOW_WATERMARK_RATIO",
+    "PYTHONMALLOC",
+    "MALLOC_ARENA_MAX",
+    "MALLOC_MMAP_THRESHOLD_",
+    "MALLOC_TRIM_THRESHOLD_",
+)
+_LIMITING_CALL = "set_per_process_memory_fraction"
+_EMPTYING_CALL = "empty_cache"
+# The first of them that was sampled stands for the host's side.
+_HOST_COUNTERS = ("anonymous", "footprint", "rss")
+_DEVICE_COUNTERS = ("cuda_allocated", "cuda_reserved", "mps_allocated", "mps_driver")
+_PEAKS = ("cuda_peak_allocated", "cuda_allocated", "mps_allocated")
+_WORST_FIRST: tuple[GrowthKind, ...] = (
+    "linear",
+    "with-shapes",
+    "unclear",
+    "not-classified",
+    "step",
+    "flat",
+)
+
+
+def memory_samples(
+    files: tuple[EventFile, ...], start_ns: int
+) -> tuple[MemorySample, ...]:
+    """Return all memory samples, oldest first, with times since `start_ns`."""
+    samples = [
+        MemorySample(
+            t_ns=event.t_ns - start_ns,
+            point=event.point,
+            pid=pid,
+            bytes=event.bytes,
+            pressure=event.pressure,
+            synchronized=event.synchronized,
+            step=event.step,
+            shapes=event.shapes,
+        )
+        for pid, event in events_of(files, MemoryEvent)
+    ]
+    return tuple(sorted(samples, key=lambda sample: (sample.t_ns, sample.pid)))
+
+
+def thinned(samples: Sequence[MemorySample]) -> tuple[MemorySample, ...]:
+    """Return the samples a series keeps.
+
+    Those at named points all stay. Of more than 2,000 by the clock every n-th stays,
+    and those that hold the largest value of a counter.
+    """
+    by_clock = sum(sample.point == CLOCK for sample in samples)
+    distance = -(-by_clock // MOST_CLOCK_SAMPLES)
+    if distance <= 1:
+        return tuple(samples)
+    peaks = _largest(samples)
+    kept, seen = [], 0
+    for sample in samples:
+        if sample.point != CLOCK or id(sample) in peaks or seen % distance == 0:
+            kept.append(sample)
+        seen += sample.point == CLOCK
+    return tuple(kept)
+
+
+def _largest(samples: Sequence[MemorySample]) -> set[int]:
+    """Return the identities of the samples with the largest value of a counter."""
+    largest: dict[str, MemorySample] = {}
+    for sample in samples:
+        for counter, size in sample.bytes.items():
+            if counter not in largest or size > largest[counter].bytes[counter]:
+                largest[counter] = sample
+    return set(map(id, largest.values()))
+
+
+def memory(
+    files: tuple[EventFile, ...],
+    samples: Sequence[MemorySample],
+    environment: Mapping[str, Fact],
+    *,
+    series: str,
+    kept: int,
+    hide: list[tuple[str, str]],
+) -> Memory:
+    """Return the memory log over all `samples`.
+
+    Args:
+        files: Events of all processes.
+        samples: From `memory_samples`.
+        environment: Facts of the run.
+        series: Name of the member that holds the thinned series.
+        kept: Number of samples in it.
+        hide: Pairs of text and replacement applied to the places.
+    """
+    pid, rounds = _looping(samples)
+    calls = _calls(files, hide)
+    growth = _growth(samples, pid, rounds, calls)
+    shapes = _shapes(files, pid)
+    return Memory(
+        series=series if kept else "",
+        samples=kept,
+        taken=len(samples),
+        peak_rss_bytes=_peak(
+            samples, ("rss_peak", "rss"), "no sample of the resident size was taken"
+        ),
+        peak_device_bytes=_peak(samples, _PEAKS, "no device allocator was seen in use"),
+        limits={**_variables(environment), **_fractions(files)},
+        calls=calls,
+        shapes=tuple(
+            InputShape(shape=one.shape, count=one.count) for one in shapes.shapes
+        )
+        if shapes
+        else (),
+        distinct_shapes=shapes.distinct if shapes else 0,
+        rounds=rounds,
+        growth=growth,
+        course=course(growth),
+    )
+
+
+def _looping(
+    samples: Sequence[MemorySample],
+) -> tuple[int, Literal["", "step", "call"]]:
+    """Return the process that made most rounds of a loop, and what its rounds are."""
+    names: tuple[Literal["step", "call"], ...] = ("step", "call")
+    for name in names:
+        made = {
+            sample.pid: _round(sample, name)
+            for sample in samples
+            if sample.point.startswith(f"{name} ")
+        }
+        if made:
+            return max(made, key=made.__getitem__), name
+    return 0, ""
+
+
+def _round(sample: MemorySample, name: str) -> int:
+    return int(sample.point.removeprefix(f"{name} "))
+
+
+def _growth(
+    samples: Sequence[MemorySample],
+    pid: int,
+    rounds: Literal["", "step", "call"],
+    calls: Sequence[AllocatorCall],
+) -> tuple[Growth, ...]:
+    series = [
+        sample
+        for sample in samples
+        if rounds and sample.pid == pid and sample.point.startswith(f"{rounds} ")
+    ]
+    emptied = [
+        call.first_step
+        for call in calls
+        if call.in_use and call.function.endswith(_EMPTYING_CALL)
+    ]
+    return tuple(
+        classify(
+            counter,
+            [
+                Point(_round(sample, rounds), sample.bytes[counter], sample.shapes)
+                for sample in series
+                if counter in sample.bytes
+            ],
+            emptied_after=min(emptied, default=None),
+        )
+        for counter in _counters(series)
+    )
+
+
+def _counters(series: Sequence[MemorySample]) -> Iterator[str]:
+    sampled = {counter for sample in series for counter in sample.bytes}
+    yield from [name for name in _HOST_COUNTERS if name in sampled][:1]
+    yield from (name for name in _DEVICE_COUNTERS if name in sampled)
+
+
+def course(growth: Sequence[Growth]) -> GrowthKind | Literal["host-only"]:
+    """Return one word for how the memory of a run went: the worst kind."""
+    if not growth:
+        return "not-classified"
+    kinds = {one.counter: one.kind for one in growth}
+    device = [kinds[name] for name in _DEVICE_COUNTERS if name in kinds]
+    host = next((kinds[name] for name in _HOST_COUNTERS if name in kinds), None)
+    if host == "linear" and device and all(kind == "flat" for kind in device):
+        return "host-only"
+    return min(kinds.values(), key=_WORST_FIRST.index)
+
+
+def _calls(
+    files: tuple[EventFile, ...], hide: list[tuple[str, str]]
+) -> tuple[AllocatorCall, ...]:
+    found: dict[tuple[str, str, str], AllocatorCall] = {}
+    for _, event in events_of(files, AllocatorEvent):
+        key = (event.function, event.value, event.where)
+        first = found.get(key)
+        found[key] = AllocatorCall(
+            function=event.function,
+            value=event.value,
+            where=replace_all(event.where, hide),
+            calls=max(event.calls, first.calls if first else 0),
+            first_step=min(event.step, first.first_step if first else event.step),
+            in_use=event.in_use or (first is not None and first.in_use),
+        )
+    return tuple(found.values())
+
+
+def _shapes(files: tuple[EventFile, ...], pid: int) -> ShapesEvent | None:
+    """Return the last shapes of the process with the loop, else of any process."""
+    found = list(events_of(files, ShapesEvent))
+    own = [event for number, event in found if number == pid]
+    last = own or [event for _, event in found]
+    return last[-1] if last else None
+
+
+def _variables(environment: Mapping[str, Fact]) -> dict[str, str]:
+    names = ((name, environment.get(f"env.{name}")) for name in LIMITING_VARIABLES)
+    return {
+        name: str(fact.value)
+        for name, fact in names
+        if fact is not None and fact.value is not None
+    }
+
+
+def _fractions(files: tuple[EventFile, ...]) -> dict[str, str]:
+    return {
+        event.function: event.value
+        for _, event in events_of(files, AllocatorEvent)
+        if event.function.endswith(_LIMITING_CALL)
+    }
+
+
+def _peak(
+    samples: Sequence[MemorySample], counters: Sequence[str], missing: str
+) -> Fact:
+    """Return the largest value of several counters, and which one held it."""
+    found = [
+        (sample.bytes[counter], counter)
+        for sample in samples
+        for counter in counters
+        if counter in sample.bytes
+    ]
+    if not found:
+        return Fact(unknown=missing)
+    size, counter = max(found)
+    return Fact(value=size, source=f"largest {counter} of the memory series")
