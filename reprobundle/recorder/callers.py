@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 _STANDARD = os.path.join(os.path.dirname(os.path.abspath(os.__file__)), "")
+_WORKER = "torch/utils/data/_utils/worker.py"
 _PACKAGES = ("/site-packages/", "/dist-packages/")
 
 
@@ -36,6 +37,31 @@ def caller(project: str) -> str:
         frame = frame.f_back
     found = own or nearest
     return _place(found) if found is not None else ""
+
+
+def torch_worker() -> str:
+    """Return the place in torch's data loader workers that called us; else nothing.
+
+    A forked worker has the user's loop on its stack as well, but the user called
+    nothing there.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name.endswith(_WORKER):
+            return _place(frame)
+        if not is_ours(name) and "/torch/" not in name:
+            break
+        frame = frame.f_back
+    return ""
+
+
+def direct_caller() -> str:
+    """Return the file that called us, whoever's it is; empty if there is none."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_ours(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame.f_code.co_filename if frame is not None else ""
 
 
 def is_ours(name: str) -> bool:

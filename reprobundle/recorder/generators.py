@@ -32,7 +32,7 @@ _DRAWS = 1000
 _MODULES = ("random", "numpy.random", "torch")
 
 
-def fingerprint(*parts: bytes) -> str:
+def fingerprint(*parts: bytes | memoryview) -> str:
     """Return 16 hexadecimal digits that stand for `parts` joined."""
     digest = _blake2b(digest_size=8)
     for part in parts:
@@ -147,7 +147,8 @@ def torch_state(generator: Any) -> str:
 
 def torch_draws(torch: Any) -> str:
     """Return the fingerprint of draws from a new CPU generator with seed 0."""
-    source = torch.Generator(device="cpu")
+    # Not torch.Generator: that one reports what the user's code makes.
+    source = torch._C.Generator(device="cpu")
     source.manual_seed(0)
     with torch.no_grad():
         drawn = torch.randn(_DRAWS, generator=source, device="cpu", dtype=torch.float32)

@@ -42,7 +42,6 @@ _NATIVE_FILE_READERS = (
     "ffcv",
 )
 _ALWAYS_UNOBSERVED = (
-    "seeds: torch.Generator.manual_seed",
     "seeds: random.Random",
     "seeds: numpy.random.RandomState",
 )

@@ -8,6 +8,7 @@ import sys
 from . import audit, environment, macos
 from .activity import ActivityWatch
 from .allocators import Allocators
+from .beginnings import Beginnings
 from .compiler import run_uncompiled
 from .devices import Devices
 from .ending import Ending
@@ -16,6 +17,8 @@ from .files import FileWatch
 from .generators import Generators
 from .imports import ImportWatch
 from .libraries import Libraries
+from .loaders import Loaders
+from .made_generators import MadeGenerators
 from .memory import Memory, Sampler
 from .models import Models
 from .notices import Notices
@@ -58,7 +61,8 @@ class Recorder:
         self.notices = Notices(session)
         self.libraries = Libraries(session, self.devices)
         self.generators = Generators(session, self.devices)
-        self.seeds = Seeds(session)
+        self.made = MadeGenerators(session)
+        self.seeds = Seeds(session, self.made)
         self.imports = ImportWatch(session, self.clock)
         self.ending = Ending(session, self._steps, self._last_words)
         self.activity = ActivityWatch(session, self.ending.before_exec)
@@ -68,6 +72,9 @@ class Recorder:
         self.models = Models(self.clock, self.devices)
         self.saving = Saving(session, self.clock, self.files)
         self.allocators = Allocators(session, self.memory, self._steps)
+        self.beginnings = Beginnings(session, self.devices)
+        self.loaders = Loaders(session, self.beginnings)
+        self.training.on_call = self.beginnings.see_call
         self._sampled = False
 
     def start(self) -> None:
@@ -127,6 +134,8 @@ class Recorder:
             ("torch models", self.models.install),
             ("torch saving", self.saving.install),
             ("torch allocators", self.allocators.install),
+            ("torch beginnings", self.beginnings.use_torch),
+            ("torch data loaders", self.loaders.use_torch),
             ("torch compiler", self._stay_uncompiled),
         )
         for part, action in parts:
@@ -193,6 +202,7 @@ class Recorder:
         attempt("generators", self.generators.report_absent)
         if self.session.kind != "fork":
             attempt("generators", self.generators.report_final)
+            attempt("made generators", self.made.report_final)
             attempt("library facts", self.libraries.report_end)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from _thread import get_ident
 
-from .callers import caller
+from .callers import caller, torch_worker
 from .facts import send
+from .made_generators import rebind
 from .replace import replace
 
 TYPE_CHECKING = False
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+    from .made_generators import MadeGenerators
     from .session import Session
 
 # Data loader workers seed themselves at each start; a long run has thousands.
@@ -25,13 +27,14 @@ _LONGEST_VALUE = 80
 class Seeds:
     """Wrap the public functions that seed the generators.
 
-    Not seen are ``torch.Generator.manual_seed`` and the classes ``random.Random`` and
-    ``numpy.random.RandomState``: they are types that cannot be changed, or that other
-    code compares with ``isinstance``.
+    Not seen are the classes ``random.Random`` and ``numpy.random.RandomState``: other
+    code derives from them. What ``torch.Generator`` objects were seeded with is read
+    from them at the end.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, made: MadeGenerators) -> None:
         self._session = session
+        self._made = made
         self._calls = 0
         self._inside = 0
 
@@ -64,34 +67,55 @@ class Seeds:
             self._watch(torch.cuda, name, f"torch.cuda.{name}", origin)
         if hasattr(torch, "mps"):
             self._watch(torch.mps, "manual_seed", "torch.mps.manual_seed")
+        self._made.watch_torch(torch)
 
     def _watch(self, module: Any, name: str, label: str, *aliases: Any) -> None:
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             def wrapper(*arguments: Any, **named: Any) -> Any:
                 if self._inside == get_ident():
                     return original(*arguments, **named)
-                self._session.attempt("seeds", self._report, label, arguments, named)
                 # torch.manual_seed seeds CUDA through a wrapped function as well.
                 self._inside = get_ident()
                 try:
-                    return original(*arguments, **named)
+                    result = original(*arguments, **named)
                 finally:
                     self._inside = 0
+                values = (*arguments, *named.values())
+                self._session.attempt("seeds", self._report, label, values, result)
+                return result
 
             return wrapper
 
-        replace(module, name, make, *aliases)
+        original = replace(module, name, make, *aliases)
+        if original is not None:
+            rebind(name, original, getattr(module, name))
 
-    def _report(self, function: str, arguments: Any, named: dict[str, Any]) -> None:
+    def _report(self, function: str, values: tuple[Any, ...], result: Any) -> None:
+        if function == "numpy.random.default_rng":
+            self._made.add_numpy(result)
         self._calls += 1
         if self._calls > _MOST_CALLS:
             text = f"only the first {_MOST_CALLS} seed calls of a process are recorded"
             self._session.trouble("seeds", text)
             return
-        values = (*arguments, *named.values())
         value = _text(values[0]) if values else "None"
-        where = caller(self._session.project)
-        self._session.emit("seed", function=function, value=value, where=where)
+        self._session.emit(
+            "seed",
+            function=function,
+            value=value,
+            where=torch_worker() or caller(self._session.project),
+            drawn=_drawn(result) if value == "None" else "",
+        )
+
+
+def _drawn(result: Any) -> str:
+    """Return the seed that the system gave, where the generator tells it."""
+    if isinstance(result, int):
+        return str(result)
+    bits = getattr(result, "bit_generator", None)
+    sequence = getattr(bits, "seed_seq", None) or getattr(bits, "_seed_seq", None)
+    entropy = getattr(sequence, "entropy", None)
+    return str(entropy) if isinstance(entropy, int) else ""
 
 
 def _text(value: Any) -> str:
@@ -101,6 +125,9 @@ def _text(value: Any) -> str:
     item = getattr(value, "item", None)
     if item is not None and getattr(value, "shape", None) == ():
         return repr(item())[:_LONGEST_VALUE]
+    entropy = getattr(value, "entropy", None)
+    if isinstance(entropy, int):
+        return f"SeedSequence({entropy})"[:_LONGEST_VALUE]
     if isinstance(value, (list, tuple)) and all(isinstance(x, int) for x in value):
         return repr(value)[:_LONGEST_VALUE]
     return f"<{type(value).__module__}.{type(value).__qualname__}>"

@@ -61,6 +61,7 @@ class Training:
         self._devices = devices
         self._memory = memory
         self._shapes = shapes
+        self.on_call: Callable[[Any, Any, dict[str, Any]], None] | None = None
         self.continue_in_fork()
 
     def continue_in_fork(self) -> None:
@@ -130,6 +131,8 @@ class Training:
         values = (*arguments, *named.values())
         self._session.attempt("devices", self._look, module, values)
         self._at_first("model ready")
+        if self.on_call is not None:
+            self._session.attempt("first call", self.on_call, module, arguments, named)
 
     def _look(self, module: Any, inputs: Any) -> None:
         devices = self._devices

@@ -52,6 +52,9 @@ def _states(files: tuple[EventFile, ...]) -> dict[str, dict[str, str]]:
         if event.when == "final" and pid != files[0].start.pid:
             continue
         for name, fingerprint in event.fingerprints.items():
+            if "#" in name and pid != files[0].start.pid:
+                # Each process counts the generators that it makes by itself.
+                continue
             states[event.when].setdefault(name, fingerprint)
     return states
 

@@ -85,11 +85,20 @@ def _start(reference: Record, completeness: Sequence[Finding]) -> Finding:
         found = outcomes[name]
         if found.outcome not in ("pass", "not-applicable"):
             return finding("lists-start", "not-checked", found.reason, where=name)
-    if not reference.randomness.initial:
+    known = reference.randomness
+    if not (known.initial or known.absent):
         return finding(
             "lists-start", "not-checked", "the generators' initial states are not known"
         )
-    return finding("lists-start", "pass", "inputs by digest, generators by fingerprint")
+    if "torch.version" not in reference.environment:
+        note = "inputs by digest, generators by fingerprint"
+        return finding("lists-start", "pass", note)
+    kinds = {tensor.kind for tensor in known.start if tensor.fingerprint}
+    if "weight" not in kinds or not kinds & {"input", "batch"}:
+        reason = "no fingerprint of weights, or none of a first input or batch"
+        return finding("lists-start", "not-checked", reason)
+    note = "inputs by digest, generators, weights and first batch by fingerprint"
+    return finding("lists-start", "pass", note)
 
 
 def _error(members: Mapping[str, Member], reference: Record) -> Finding:

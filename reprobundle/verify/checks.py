@@ -125,7 +125,8 @@ CHECKS: tuple[Check, ...] = (
         "replay",
         "the same run",
         "The replay started from the same files, ran the same command with the same "
-        "seed, and read the same inputs as the sealed run it stands against.",
+        "seed, read the same inputs, and began with the same weights and batches as "
+        "the sealed run it stands against.",
     ),
     Check(
         "V13",

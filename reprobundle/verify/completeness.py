@@ -17,6 +17,13 @@ Members = Mapping[str, Member]
 GENERATOR_MODULES = ("random", "numpy.random", "torch")
 
 _PROJECT_LOCKS = "lock/project/"
+_SEEDED_BY = (
+    ("python", ("random.seed",)),
+    ("numpy", ("numpy.random.seed",)),
+    ("torch.cpu", ("torch.manual_seed", "torch.seed")),
+)
+# What a torch.Generator holds before anybody seeds it (c10::default_rng_seed_val).
+_TORCH_DEFAULT = "67280421310721"
 # Where torch seeds the processes of a data loader.
 _WORKERS = "torch/utils/data/_utils/worker.py"
 
@@ -130,7 +137,8 @@ def _seeds(reference: Record) -> Finding:
     calls = tuple(call for call in known.calls if _is_chosen(call))
     if known.seed is not None or calls:
         set_by = "--seed" if known.seed is not None else calls[0].where
-        return finding("has-seeds", "pass", f"{len(calls)} calls", where=set_by)
+        note = f"{len(calls)} calls{_unseeded(known, calls)}"
+        return finding("has-seeds", "pass", note, where=set_by)
     if not known.initial:
         return _no_generators(known)
     drawn = [
@@ -158,7 +166,26 @@ def _is_chosen(call: SeedCall) -> bool:
     A call without a seed takes one from the system, and the workers of a data loader
     derive theirs from a generator that may never have been seeded.
     """
-    return call.value != "None" and not call.drawn and _WORKERS not in call.where
+    given = call.value != "None" and not call.drawn
+    default = (call.function, call.value) == ("torch.Generator", _TORCH_DEFAULT)
+    return given and not default and _WORKERS not in call.where
+
+
+def _unseeded(known: Randomness, calls: Sequence[SeedCall]) -> str:
+    """Return which global generators moved although nobody seeded them."""
+    if known.seed is not None:
+        return ""
+    seeded = {
+        name for name, how in _SEEDED_BY for call in calls if call.function in how
+    }
+    moved = [
+        name
+        for name, _ in _SEEDED_BY
+        if name in known.final
+        and known.initial.get(name) != known.final[name]
+        and name not in seeded
+    ]
+    return f"; {', '.join(moved)} moved without a seed" if moved else ""
 
 
 def _no_generators(known: Randomness) -> Finding:

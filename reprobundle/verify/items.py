@@ -154,6 +154,13 @@ EVERY_ITEM: tuple[Item, ...] = (
     Item("same-seed", "V12", "The replay was started with another seed.", _DIFFERS),
     Item("seed-calls", "V12", "The script set other seeds.", _WARNS),
     Item("same-steps", "V12", "The replay made another number of steps.", _WARNS),
+    Item(
+        "same-start",
+        "V12",
+        "The two runs did not start equal: first weights, inputs, batches or loader "
+        "seeds differ, and the outputs do too.",
+        _WARNS,
+    ),
     Item("same-inputs", "V12", "An input had other content.", _DIFFERS),
     Item(
         "reduced-input",

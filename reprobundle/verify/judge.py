@@ -23,6 +23,7 @@ from reprobundle.verify.observation import check_observation
 from reprobundle.verify.outcomes import check_outputs
 from reprobundle.verify.protocol import check_protocol, sealed_counterpart
 from reprobundle.verify.sealed import Sealed
+from reprobundle.verify.start import check_start
 from reprobundle.verify.timing import check_timing
 from reprobundle.verify.verdict import apply_allowances, base_of, decide
 
@@ -67,6 +68,7 @@ def judge(
         findings += _about_run(sealed, reference, replay, comparisons, differences)
     else:
         reason = "the replay did not come to its end"
+        findings += check_start(reference, replay, identical=False)
         findings += unmade(findings, reason, OF_ONE_REPLAY)
     return _judgement(
         replay_id,
@@ -110,6 +112,7 @@ def _about_run(
         item.excluded or item.result == "bit-identical" for item in comparisons
     )
     return [
+        *check_start(reference, replay, identical=identical),
         *check_observation(replay),
         *check_devices(replay, sealed.policy),
         *check_environment(

@@ -173,6 +173,18 @@ PROTOCOL = (
         "The replay was started with another seed.",
         files.alone(command=files.command(seed=1), randomness={"seed": 1}),
     ),
+    _own(
+        "other_start",
+        "V12",
+        "warning",
+        WARNED,
+        "The replay began with other weights, and its logits differ in a last digit.",
+        files.attached(
+            files.begun(),
+            {"logits.npy": NEAR},
+            randomness=files.began("11" * 8),
+        ),
+    ),
     _case(
         "skipped_steps",
         "V12",

@@ -85,14 +85,37 @@ def repeat_differs() -> Story:
     return Story(runs=[(Run(), {}), (repeat, role)])
 
 
-def attached(story: Story, **changes: object) -> Callable[[], bytes]:
+def begun() -> Story:
+    """Return a bundle whose reference tells what it began with."""
+    run = Run({"logits.npy": Array()}, {"randomness": began("00" * 8)})
+    return Story(runs=[(run, {})], policy=TOLERANT)
+
+
+def began(fingerprint: str) -> Document:
+    """Return the randomness of a run that began with one weight tensor."""
+    weight = {
+        "name": "Net/weight",
+        "kind": "weight",
+        "dtype": "float32",
+        "shape": [3],
+        "fingerprint": fingerprint,
+    }
+    return {"seed": 0, "start": [weight]}
+
+
+def attached(
+    story: Story,
+    outputs: Mapping[str, bytes | Array | None] | None = None,
+    **changes: object,
+) -> Callable[[], bytes]:
     """Return what makes the bundle of `story` with one replay.
 
     Args:
         story: The bundle.
+        outputs: Outputs that differ from the reference's.
         changes: Fields in which the replay's record differs from the reference.
     """
-    return lambda: replayed(story, _replay(story, {}, **changes)).build()
+    return lambda: replayed(story, _replay(story, outputs or {}, **changes)).build()
 
 
 def alone(

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from reprobundle.recorder import generators
+from reprobundle.recorder import generators, made_generators
 from reprobundle.run.events import Absent, FactEvent, Generators, Seed
 
 DRAW = """
@@ -18,16 +18,18 @@ print(np.random.rand(), np.random.default_rng(5).random())
 @pytest.fixture(scope="module")
 def seeded(launch):
     script = (
-        "import random\n"
+        "import random, sys\n"
         "import numpy as np\n"
         "random.seed(1)\n"
         "np.random.seed(2)\n"
         "np.random.default_rng(3)\n"
-        "np.random.default_rng()\n"
+        "free = np.random.default_rng()\n"
         "def deep():\n"
         "    random.seed('text')\n"
         "deep()\n"
         "print(random.random(), np.random.rand())\n"
+        "if '_reprobundle_recorder' in sys.modules:\n"
+        "    print('', free.random())\n"
     )
     files = {"run.py": script}
     return launch(["python", "run.py"], files), launch(
@@ -48,9 +50,19 @@ def test_seed_calls_are_reported_with_their_place(seeded):
     assert run.troubles() == []
 
 
+def test_a_generator_without_a_seed_tells_the_one_it_took(seeded):
+    run, _ = seeded
+    numpy = pytest.importorskip("numpy")
+    drawn = {e.value: e.drawn for e in run.of(Seed) if "default_rng" in e.function}
+    assert drawn["3"] == ""
+    again = numpy.random.default_rng(int(drawn["None"])).random()
+    assert f" {again}" in run.stdout
+
+
 def test_draws_are_the_same_with_and_without_us(seeded):
     run, plain = seeded
-    assert run.stdout == plain.stdout
+    # The line that follows comes from a generator nobody seeded.
+    assert run.stdout.splitlines()[:1] == plain.stdout.splitlines()
 
 
 def test_states_are_reported_at_start_and_end(seeded):
@@ -59,7 +71,11 @@ def test_states_are_reported_at_start_and_end(seeded):
     states: dict[str, dict[str, str]] = {}
     for event in run.of(Generators):
         states.setdefault(event.when, {}).update(event.fingerprints)
-    assert set(states["initial"]) == set(states["final"]) == {"python", "numpy"}
+    names = {"python", "numpy", "numpy.Generator#1", "numpy.Generator#2"}
+    assert set(states["initial"]) == set(states["final"]) == names
+    made = "numpy.Generator#{}".format
+    assert states["initial"][made(1)] == states["final"][made(1)]
+    assert states["initial"][made(2)] != states["final"][made(2)]
     source = random.Random("text")
     source.random()
     assert states["final"]["python"] == generators.python_state(source)
@@ -101,6 +117,34 @@ def test_what_cannot_be_observed_is_named(launch):
     run = launch(["python", "-c", "import sys; sys.modules['h5py'] = sys"])
     unobserved = run.fact("recorder.unobserved")
     assert "files: h5py" in unobserved
-    assert "seeds: torch.Generator.manual_seed" in unobserved
+    assert "seeds: random.Random" in unobserved
     assert "files: cv2" not in unobserved
     assert any(fact.name == "python.start_method" for fact in run.of(FactEvent))
+
+
+LATE = """
+from numpy.random import default_rng
+import os, sys
+sys.path.insert(0, os.path.join(os.environ["REPROBUNDLE_SESSION"], "enter"))
+import _reprobundle_recorder
+print(_reprobundle_recorder.enter())
+default_rng(4)
+"""
+
+
+def test_a_function_taken_before_the_recorder_came_is_watched_too(launch):
+    run = launch(["python", "run.py"], {"run.py": LATE}, python_path=False)
+    assert run.stdout == "True\n", run.stderr
+    assert [(e.function, e.value) for e in run.of(Seed)] == [
+        ("numpy.random.default_rng", "4")
+    ]
+
+
+def test_a_state_that_holds_arrays_is_read_whole():
+    numpy = pytest.importorskip("numpy")
+    one, two = (numpy.random.Generator(numpy.random.MT19937(5)) for _ in range(2))
+    assert made_generators.numpy_state(one) == made_generators.numpy_state(two)
+    state = one.bit_generator.state
+    state["state"]["key"][300] += 1
+    two.bit_generator.state = state
+    assert made_generators.numpy_state(one) != made_generators.numpy_state(two)

@@ -22,6 +22,7 @@ from reprobundle.format.record import (
     ErrorReport,
     Fact,
     FileRead,
+    Loader,
     Memory,
     MemorySample,
     MemorySeries,
@@ -32,6 +33,7 @@ from reprobundle.format.record import (
     Randomness,
     Record,
     SeedCall,
+    StartTensor,
 )
 from reprobundle.format.writer import SealedBundle, Source, write_bundle
 from reprobundle.outputs.summary import summarise
@@ -60,6 +62,25 @@ ENVIRONMENT = {
     "torch.num_threads": Fact(value=2, source="torch"),
     "machine.model": Fact(value="lab", source="dmi"),
 }
+
+START = (
+    StartTensor(
+        name="Net/fc.weight",
+        kind="weight",
+        dtype="float32",
+        shape=(6, 4),
+        fingerprint="aa",
+        l2=2.0,
+    ),
+    StartTensor(
+        name="batch/0",
+        kind="batch",
+        dtype="float32",
+        shape=(4, 4),
+        fingerprint="bb",
+        l2=3.0,
+    ),
+)
 
 LOCK = encode(
     Lock(
@@ -122,6 +143,8 @@ class Run:
                 initial={"torch.cpu": "00"},
                 final={"torch.cpu": "11"},
                 draws={"torch.cpu": "22"},
+                loaders=(Loader(where="train.py:9", base_seed="77", batch_size=4),),
+                start=START,
             ),
             processes=(Process(pid=1, kind="main", ended=True, exit_status=0),),
             phases=(

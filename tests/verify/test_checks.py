@@ -50,7 +50,7 @@ from reprobundle.verify.checks import (
 )
 from reprobundle.verify.defaults import default_policy
 from reprobundle.verify.verdict import PRECEDENCE, consequence
-from tests.verify.builder import ENVIRONMENT, OUTPUTS, Run, found, npy
+from tests.verify.builder import ENVIRONMENT, OUTPUTS, START, Run, found, npy
 
 VALUES = np.linspace(-1.0, 1.0, 24, dtype="f4").reshape(4, 6)
 FAR = {**OUTPUTS, "out/logits.npy": npy(VALUES * 2)}
@@ -189,6 +189,13 @@ def repeat_differs(bench):
     return bench.pack().verify()
 
 
+def other_start(bench):
+    weight = msgspec.structs.replace(START[0], fingerprint="cc", l2=9.0)
+    began = Randomness(seed=0, start=(weight, START[1]))
+    bench.pack().replay(Run(dict(NEAR)), randomness=began)
+    return bench.verify()
+
+
 def two_replays(bench):
     bench.pack().replay(Run(dict(FAR)), occasion="1" * 16)
     bench.replay(occasion="2" * 16)
@@ -232,10 +239,10 @@ PASSED = set(
     expect-id vacuous-tolerance has-lockfile has-script has-input-sample has-seeds
     has-versions has-memory-log has-output-summary has-linux-reference lists-start
     lists-together reference-ending reference-trouble reference-not-repeatable
-    same-run same-files same-command same-seed seed-calls same-inputs nothing-entered
-    python-not-entered run-completed exit-status device-asked standin-device
-    cpu-fallback accepting-platform output-missing output-differs environment-drift
-    unsynchronised-timing replayed claim-replayed replays-disagree
+    same-run same-files same-command same-seed seed-calls same-start same-inputs
+    nothing-entered python-not-entered run-completed exit-status device-asked
+    standin-device cpu-fallback accepting-platform output-missing output-differs
+    environment-drift unsynchronised-timing replayed claim-replayed replays-disagree
     """.split()  # noqa: SIM905 - a list of fifty strings is harder to read
 )
 
@@ -289,6 +296,7 @@ CASES = {
     "same-seed": replayed(command=Command(argv=("python", "train.py"), seed=9)),
     "seed-calls": replayed(randomness=Randomness(seed=0)),
     "same-steps": replayed(phases=(STEPPED,)),
+    "same-start": other_start,
     "same-inputs": replayed(reads=(OTHER_READ,)),
     "reduced-input": replayed(reads=()),
     "standin-data": remark("standin-data", "warning"),
