@@ -181,6 +181,13 @@ CHECKS: tuple[Check, ...] = (
         "claims",
         "Every claim was replayed, and the replays of one claim agree.",
     ),
+    Check(
+        "V21",
+        "replay",
+        "memory",
+        "The allocators of both runs had the same limits, and the replay's memory "
+        "does not grow from round to round where the reference's did not.",
+    ),
 )
 
 BY_NUMBER: Mapping[str, Check] = MappingProxyType(
@@ -195,6 +202,7 @@ OF_ONE_REPLAY: tuple[str, ...] = (
     "V17",
     "V18",
     "V19",
+    "V21",
 )
 """The checks that are made for each replay; all others concern the bundle."""
 

@@ -270,6 +270,18 @@ EVERY_ITEM: tuple[Item, ...] = (
         "A time was taken without waiting for the device.",
         _WARNS,
     ),
+    Item(
+        "memory-limits",
+        "V21",
+        "The allocators of the two runs had other limits.",
+        _WARNS,
+    ),
+    Item(
+        "memory-growth",
+        "V21",
+        "The replay's memory grows and the reference's does not.",
+        _WARNS,
+    ),
     # --- all replays together
     Item(
         "replayed",

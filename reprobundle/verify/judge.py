@@ -19,6 +19,7 @@ from reprobundle.verify.content import sealed as sealed_content
 from reprobundle.verify.devices import check_devices, device_of, device_pair
 from reprobundle.verify.ending import check_ending, is_finished
 from reprobundle.verify.environment import check_environment, compare_environments
+from reprobundle.verify.memory import check_memory
 from reprobundle.verify.observation import check_observation
 from reprobundle.verify.outcomes import check_outputs
 from reprobundle.verify.protocol import check_protocol, sealed_counterpart
@@ -123,6 +124,7 @@ def _about_run(
             identical=identical,
         ),
         *check_timing(replay),
+        *check_memory(reference, replay),
     ]
 
 

@@ -9,8 +9,11 @@ from reprobundle.format.record import Phase, Record
 from reprobundle.verify.checks import finding
 from reprobundle.verify.devices import device_of
 
-# Phases whose work is queued on an accelerator.
-_ON_DEVICE = frozenset({"forward", "backward", "optimizer"})
+# Phases whose work is queued on an accelerator, and that begin after it was first used:
+# each of their entries has two waits.
+_QUEUED = frozenset({"forward", "backward", "optimizer"})
+# A first transfer may be what starts the device: there is nothing to wait for before.
+_STARTING = "transfer"
 
 
 def is_duration(phase: Phase, device: str) -> bool:
@@ -22,10 +25,14 @@ def is_duration(phase: Phase, device: str) -> bool:
     """
     if phase.synchronized == "none":
         return False
-    if device == "cpu" or phase.name not in _ON_DEVICE:
+    if device == "cpu" or not phase.count:
         return True
-    waits_for = device.removesuffix("-standin")
-    return phase.synchronized == waits_for and phase.synchronizations > 0
+    waited = phase.synchronized == device.removesuffix("-standin")
+    if phase.name in _QUEUED:
+        return waited and phase.synchronizations >= 2 * phase.count
+    if phase.name == _STARTING:
+        return waited and phase.synchronizations > 0
+    return True
 
 
 def check_timing(record: Record) -> Iterator[Finding]:
@@ -40,7 +47,7 @@ def check_timing(record: Record) -> Iterator[Finding]:
             f"the times of {phase.name} were taken without waiting for {device}: they "
             "are no durations and are not shown as such",
             where=phase.name,
-            expected=f"synchronised with {device}",
+            expected=f"synchronised with {device}, twice for each of {phase.count:,}",
             got=f"{phase.synchronized}, {phase.synchronizations} times",
         )
     if not timed:

@@ -1,4 +1,4 @@
-"""The vectors of the checks V8 to V20: what replays come to, and with which word.
+"""The vectors of the checks V8 to V21: what replays come to, and with which word.
 
 Most are replay files for one bundle, the one that nobody has replayed.
 """
@@ -380,6 +380,43 @@ DEVICES = (
         "The same, and the caller accepts this warning by name.",
         files.alone(phases=[phase(synchronized="none")]),
         arguments=("--allow", "unsynchronised-timing"),
+    ),
+    _case(
+        "half_synchronised_timing",
+        "V19",
+        "warning",
+        WARNED,
+        "On MPS one of two clock readings had no wait before it.",
+        files.alone(**{**files.mps(), "phases": [files.half_waited()]}),
+    ),
+    _own(
+        "memory_limits",
+        "V21",
+        "warning",
+        WARNED,
+        "The replay's allocator had another limit: the memory logs are not comparable.",
+        files.attached(
+            files.with_memory(),
+            memory={**files.LOG, "limits": {"PYTORCH_CUDA_ALLOC_CONF": "x"}},
+        ),
+    ),
+    _own(
+        "memory_growth",
+        "V21",
+        "warning",
+        WARNED,
+        "The replay's memory grows in every step, the reference's did not.",
+        files.attached(files.with_memory(), memory={**files.LOG, "course": "linear"}),
+    ),
+    _own(
+        "memory_course_unknown",
+        "V21",
+        "valid",
+        BIT_IDENTICAL,
+        "The replay was too short to say whether its memory grows: not checked.",
+        files.attached(
+            files.with_memory(), memory={**files.LOG, "course": "not-classified"}
+        ),
     ),
 )
 

@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping
 from tests.conformance.documents import (
     INPUT,
     LOGITS,
+    MEMORY_LOG,
     METRICS,
     OUTPUT,
+    PEAKS,
     POLICY,
     RECORD,
     SCRIPT,
@@ -30,6 +32,7 @@ from tests.format.forge import Forged, build_zip
 
 NAN = float("nan")
 LOSS = Array((0.5,), ())
+LOG = {**PEAKS, "samples": 1, "rounds": "step", "course": "flat"}
 # In section 8.1 the bound for b = 2 is 1.26e-5.
 NEAR = Array((*LOGITS[:-1], 2.000004))
 FAR = Array((*LOGITS[:-1], 2.00002))
@@ -65,6 +68,11 @@ def with_nan() -> Story:
     """Return a bundle whose output holds NaN."""
     run = Run({"logits.npy": Array((1.0, NAN, 3.0))})
     return Story(runs=[(run, {})])
+
+
+def with_memory() -> Story:
+    """Return a bundle whose reference has a memory log of a loop that is flat."""
+    return recorded(memory={**LOG, "series": MEMORY_LOG})
 
 
 def failing() -> Story:
@@ -158,6 +166,11 @@ def mps(**changes: object) -> Document:
     }
     waited = phase(synchronized="mps", synchronizations=2)
     return {"platform": "darwin", "devices": devices, "phases": [waited]}
+
+
+def half_waited() -> Document:
+    """Return a phase with one wait where each of its two readings needs one."""
+    return phase(synchronized="mps", synchronizations=1)
 
 
 def process(pid: int, **changes: object) -> Document:

@@ -162,6 +162,8 @@ class Run:
                 samples=2,
                 peak_rss_bytes=Fact(value=2000, source="largest sample"),
                 peak_device_bytes=Fact(unknown="no device"),
+                rounds="step",
+                course="flat",
             ),
             devices=Devices(
                 observed=("cpu",),

@@ -227,6 +227,14 @@ TIMED = Phase(
     longest_ns=1,
     synchronized="none",
 )
+LOG = Memory(
+    series="memory.json",
+    samples=2,
+    peak_rss_bytes=Fact(value=2000, source="largest sample"),
+    peak_device_bytes=Fact(unknown="no device"),
+    rounds="step",
+    course="flat",
+)
 MISSED = (Process(pid=1, kind="main"), Process(pid=2, entered=False))
 LOOSE = default_policy().tolerances[0]
 EXCLUDED = OutputRule(match="*", compare=False, reason="x")
@@ -242,7 +250,8 @@ PASSED = set(
     same-run same-files same-command same-seed seed-calls same-start same-inputs
     nothing-entered python-not-entered run-completed exit-status device-asked
     standin-device cpu-fallback accepting-platform output-missing output-differs
-    environment-drift unsynchronised-timing replayed claim-replayed replays-disagree
+    environment-drift unsynchronised-timing memory-limits memory-growth replayed
+    claim-replayed replays-disagree
     """.split()  # noqa: SIM905 - a list of fifty strings is harder to read
 )
 
@@ -254,6 +263,14 @@ STEPPED = Phase(
     longest_ns=1,
     synchronized="cpu",
 )
+
+
+def leaking(bench):
+    """A replay whose memory grows where the reference's did not."""
+    bench.pack().replay(memory=msgspec.structs.replace(LOG, course="linear"))
+    return bench.verify()
+
+
 CASES = {
     "container": refused(BundleError("m", rule="R")),
     "limits": refused(LimitError("m", rule="R")),
@@ -340,6 +357,10 @@ CASES = {
         NEAR, environment={**ENVIRONMENT, "torch.version": Fact(value="2.12.0")}
     ),
     "unsynchronised-timing": replayed(phases=(TIMED,)),
+    "memory-limits": replayed(
+        memory=msgspec.structs.replace(LOG, limits={"PYTHONMALLOC": "malloc"})
+    ),
+    "memory-growth": leaking,
     "replayed": without(),
     "claim-replayed": one_claim_of_two,
     "replays-disagree": two_replays,

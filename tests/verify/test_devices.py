@@ -1,5 +1,7 @@
 """Which device really ran, and whether times are times."""
 
+from typing import Literal
+
 import msgspec
 import pytest
 
@@ -12,6 +14,7 @@ from reprobundle.format.record import (
     Phase,
 )
 from reprobundle.verify.defaults import default_policy
+from reprobundle.verify.timing import is_duration
 from tests.verify.builder import (
     ENVIRONMENT,
     found,
@@ -143,6 +146,7 @@ def test_a_run_without_phases_has_no_times_to_check(bench):
         ("mps", {"synchronized": "none"}),
         ("mps", {"synchronized": "cpu"}),
         ("mps", {"synchronized": "mps", "synchronizations": 0}),
+        ("mps", {"synchronized": "mps", "synchronizations": 1}),
         ("cpu", {"synchronized": "none"}),
     ],
 )
@@ -157,3 +161,28 @@ def test_a_time_taken_without_waiting_is_a_warning(bench, device, phase):
     report = bench.verify()
     assert report.verdict == "REPRODUCED WITH WARNINGS"
     assert found(report, "unsynchronised-timing", "warn")[0].where == "forward"
+
+
+@pytest.mark.parametrize(
+    ("name", "synchronizations", "is_one"),
+    [
+        ("forward", 6, True),
+        ("forward", 5, False),
+        ("transfer", 1, True),
+        ("transfer", 0, False),
+        ("data", 0, True),
+    ],
+)
+def test_a_duration_has_two_waits_for_each_entry(name, synchronizations, is_one):
+    how: Literal["mps", "cpu"] = "mps" if synchronizations else "cpu"
+    taken = Phase(
+        name=name,
+        count=3,
+        total_ns=1,
+        median_ns=1,
+        longest_ns=1,
+        synchronized=how,
+        synchronizations=synchronizations,
+    )
+    assert is_duration(taken, "mps") is is_one
+    assert is_duration(taken, "cpu")

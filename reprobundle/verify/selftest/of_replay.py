@@ -244,6 +244,21 @@ def _unsynchronised(subject: Subject, draft: Draft) -> Draft:
     return draft.saying(phases=phases or (_TIMED,))
 
 
+def _other_limits(subject: Subject, draft: Draft) -> Draft:
+    memory = draft.record.memory
+    if not memory.samples:
+        raise NotPossibleError("the reference has no memory log")
+    other = {**memory.limits, "PYTORCH_CUDA_ALLOC_CONF": "another"}
+    return draft.saying(memory=msgspec.structs.replace(memory, limits=other))
+
+
+def _leaking(subject: Subject, draft: Draft) -> Draft:
+    memory = draft.record.memory
+    if memory.course not in ("flat", "step"):
+        raise NotPossibleError(f"the reference's memory is {memory.course}")
+    return draft.saying(memory=msgspec.structs.replace(memory, course="linear"))
+
+
 def _of_another_bundle(subject: Subject) -> Iterator[Made]:
     yield _with(subject, subject.echo().of(OTHER_DIGEST), "replays of another bundle")
 
@@ -436,5 +451,17 @@ REPLAY_MUTATIONS = (
         "times without synchronisation",
         _ids("unsynchronised-timing"),
         _replay(_unsynchronised),
+    ),
+    Mutation(
+        "other-memory-limits",
+        "an allocator under another limit",
+        _ids("memory-limits"),
+        _replay(_other_limits),
+    ),
+    Mutation(
+        "memory-leak",
+        "memory that grows from step to step, and the reference's does not",
+        _ids("memory-growth"),
+        _replay(_leaking),
     ),
 )
