@@ -10,10 +10,9 @@ from reprobundle.format.record import Record
 from reprobundle.report import text
 from reprobundle.report.files import input_lines, output_lines
 from reprobundle.report.layout import BLANK, Column, Row, flow, more, paragraph, table
+from reprobundle.report.measured import memory_lines, phase_lines
 from reprobundle.report.recorded import (
     environment_lines,
-    memory_lines,
-    phase_lines,
     randomness_lines,
     remark_lines,
 )
@@ -185,7 +184,7 @@ def _reference(run: RunView, screen: Screen, *, verbose: bool) -> list[list[Line
         input_lines(record.reads, screen, verbose=verbose),
         output_lines(record.outputs, screen, verbose=verbose),
         randomness_lines(record.randomness, screen, verbose=verbose),
-        phase_lines(record.phases, screen),
+        phase_lines(record, screen),
         memory_lines(record.memory, run.memory_points, screen, verbose=verbose),
         environment_lines(record.environment, screen, verbose=verbose),
         remark_lines(record, screen, verbose=verbose),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from reprobundle.format.record import (
     Fact,
     FactValue,
-    Memory,
-    Phase,
     Randomness,
     Record,
     Remark,
@@ -16,20 +14,15 @@ from reprobundle.format.record import (
 from reprobundle.report import text
 from reprobundle.report.layout import (
     LABEL_WIDTH,
-    Column,
-    Row,
     flow,
     more,
     paragraph,
-    table,
 )
 from reprobundle.report.screen import Line, Screen, Span, Style
-from reprobundle.report.view import MemoryPoint
 from reprobundle.verify.environment import numeric_kind
 
 # What one screen holds of each kind; all of it with ``verbose``.
 MOST_CALLS = 4
-MOST_POINTS = 8
 MOST_UNKNOWN = 4
 MOST_REMARKS = 8
 LONGEST_FACT = 44
@@ -79,85 +72,6 @@ def randomness_lines(
     ):
         facts.append((Span(f"{title}: {', '.join(states) or 'not recorded'}"),))
     return [*lines, *flow(screen, "generators", facts)]
-
-
-def phase_lines(phases: Sequence[Phase], screen: Screen) -> list[Line]:
-    """Return the phases; a time without synchronisation is none and is left out."""
-    if not phases:
-        return paragraph(screen, "phases", "none recorded")
-    columns = (
-        Column("phase", least=10),
-        Column("entered", align="right"),
-        Column("total", align="right"),
-        Column("median", align="right"),
-        Column("longest", align="right"),
-        Column("synchronised"),
-    )
-    return table(screen, columns, [_phase(phase) for phase in phases])
-
-
-def _phase(phase: Phase) -> Row:
-    measured = phase.synchronized != "none"
-    figures = (phase.total_ns, phase.median_ns, phase.longest_ns)
-    if measured:
-        times = phase.synchronizations
-        how = f"{phase.synchronized}, {text.plural(times, 'time')}"
-        synchronized = Span(phase.synchronized if phase.synchronized == "cpu" else how)
-    else:
-        synchronized = Span("no: durations unknown", "warn")
-    return (
-        Span(phase.name),
-        Span(text.count(phase.count)),
-        *(Span(text.duration(it) if measured else text.NOTHING) for it in figures),
-        synchronized,
-    )
-
-
-def memory_lines(
-    memory: Memory, points: Sequence[MemoryPoint], screen: Screen, *, verbose: bool
-) -> list[Line]:
-    """Return the peaks and the largest values at each named point."""
-    peaks: list[Line] = [
-        (Span(f"peak resident {_bytes(memory.peak_rss_bytes)}"),),
-        (Span(f"peak on device {_bytes(memory.peak_device_bytes)}"),),
-        (Span(text.plural(memory.samples, "sample")),),
-    ]
-    lines = flow(screen, "memory", peaks)
-    if not points:
-        return lines
-    counters = sorted({counter for point in points for counter in point.peak_bytes})
-    shown = points if verbose else points[:MOST_POINTS]
-    columns = (
-        Column("memory at", least=10),
-        Column("first after", align="right"),
-        Column("samples", align="right"),
-        *(Column(counter, align="right") for counter in counters),
-    )
-    rows: list[Row] = [
-        (
-            Span(point.point),
-            Span(text.duration(max(point.first_ns, 0))),
-            Span(text.count(point.samples)),
-            *(Span(_peak(point, counter)) for counter in counters),
-        )
-        for point in shown
-    ]
-    return [
-        *lines,
-        *table(screen, columns, rows),
-        *more(screen, len(points) - len(shown), "point"),
-    ]
-
-
-def _peak(point: MemoryPoint, counter: str) -> str:
-    known = point.peak_bytes.get(counter)
-    return text.NOTHING if known is None else text.size(max(known, 0))
-
-
-def _bytes(fact: Fact) -> str:
-    if isinstance(fact.value, int):
-        return text.size(max(fact.value, 0))
-    return f"unknown ({fact.unknown})" if fact.unknown else str(fact.value)
 
 
 def environment_lines(

@@ -3,9 +3,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from reprobundle.format.record import Fact, Phase, Remark
+from reprobundle.format.record import (
+    AllocatorCall,
+    Devices,
+    Fact,
+    Growth,
+    InputShape,
+    Phase,
+    Remark,
+)
 from reprobundle.report.inspect import BundleView, render_inspect
 from reprobundle.report.screen import Screen
+from reprobundle.report.view import MemoryPoint
 from tests.report import bundles
 
 PLAIN = Screen()
@@ -117,7 +126,98 @@ def test_the_time_of_a_synchronised_phase_is_shown_with_how(synchronized):
         synchronizations=600,
     )
     (row,) = lines_with("  step     ", with_record(phases=(phase,)))[:1]
-    assert row.startswith("  step         2  4.00 s  13.0 ms  40.0 ms  " + synchronized)
+    figures = "  step         2  4.00 s  13.0 ms    -  40.0 ms        -  "
+    assert row.startswith(figures + synchronized)
+
+
+def test_warm_up_and_percentile_stand_beside_the_median():
+    phase = Phase(
+        name="forward",
+        count=300,
+        total_ns=4_000_000_000,
+        median_ns=13_000_000,
+        p95_ns=15_000_000,
+        longest_ns=161_000_000,
+        warmup_count=3,
+        warmup_ns=170_000_000,
+        synchronized="cpu",
+    )
+    (row,) = lines_with("  forward  ", with_record(phases=(phase,)))[:1]
+    assert "13.0 ms  15.0 ms   161 ms  3, 170 ms  cpu" in row
+
+
+def test_a_wait_for_less_than_each_reading_hides_the_time_too():
+    phase = Phase(
+        name="forward",
+        count=300,
+        total_ns=777_000_000,
+        median_ns=777_000_000,
+        longest_ns=777_000_000,
+        synchronized="mps",
+        synchronizations=599,
+    )
+    devices = Devices(observed=("mps",), fallback="none-seen")
+    changed = with_record(phases=(phase,), devices=devices, platform="darwin")
+    assert "777 ms" not in shown(changed)
+
+
+def test_the_course_of_memory_is_shown_with_its_noise_and_its_circumstances():
+    memory = msgspec.structs.replace(
+        bundles.RECORD.memory,
+        taken=40,
+        rounds="step",
+        course="linear",
+        growth=(
+            Growth(
+                counter="anonymous",
+                kind="linear",
+                bytes_per_round=2.4 * bundles.MIB,
+                noise_bytes_per_round=67 * 1024.0,
+                first_round=10,
+                last_round=1200,
+            ),
+            Growth(counter="rss", kind="not-classified", reason="9 samples"),
+        ),
+        limits={"PYTORCH_MPS_HIGH_WATERMARK_RATIO": "0.0"},
+        calls=(
+            AllocatorCall(
+                function="torch.mps.empty_cache",
+                where="train.py:7",
+                calls=12,
+                first_step=4,
+                in_use=True,
+            ),
+        ),
+        shapes=tuple(InputShape(shape=f"float32[{n}]", count=n) for n in range(1, 7)),
+        distinct_shapes=6,
+    )
+    text = shown(with_record(memory=memory))
+    assert "12 samples of 40" in text
+    assert (
+        "anonymous linear: +2.40 MiB a step, noise up to 67.0 KiB, steps 10 to 1,200"
+        in text
+    )
+    assert "rss not-classified: 9 samples" in text
+    assert "PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0" in text
+    called = "torch.mps.empty_cache() at train.py:7, 12 times from step 4 on"
+    assert called in text
+    assert "float32[1] 1x" in text
+    assert "and 2 more" in text
+
+
+def test_of_many_rounds_the_first_and_the_last_are_shown():
+    def point(name):
+        return MemoryPoint(point=name, samples=1, first_ns=1, peak_bytes={"rss": 1})
+
+    names = ("start", "step 1", "step 2", "step 3", "clock", "end")
+    run = msgspec.structs.replace(
+        bundles.VIEW.runs[0], memory_points=tuple(point(name) for name in names)
+    )
+    view = msgspec.structs.replace(bundles.VIEW, runs=(run,))
+    lines = shown(view).split("\n")
+    for name, there in zip(names, (1, 1, 0, 1, 0, 1), strict=True):
+        assert sum(line.startswith(f"  {name} ") for line in lines) == there, name
+    assert "and 2 more points (--verbose shows all)" in shown(view)
 
 
 def test_memory_shows_peaks_points_and_what_is_unknown():
@@ -125,7 +225,7 @@ def test_memory_shows_peaks_points_and_what_is_unknown():
     assert "peak resident 412 MiB" in peaks
     assert "peak on device unknown (no device allocator was seen in use)" in shown()
     (point,) = lines_with("  step  ")
-    assert point.split() == ["step", "2.00", "s", "11", "9.00", "MiB", "412", "MiB"]
+    assert point.split() == ["step", "2.00", "s", "11", "412", "MiB", "9.00", "MiB"]
 
 
 def test_environment_is_grouped_and_unknown_facts_state_the_reason():
