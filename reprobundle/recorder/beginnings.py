@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+from _weakref import ReferenceType
 
 from .generators import fingerprint
 from .tensor_file import plain_torch
@@ -50,7 +51,8 @@ class Beginnings:
         self._devices = devices
         self._torch: Any = None
         self._read_bytes = 0
-        self._modules: list[int] = []
+        # Not by id: another module may get the id of one that is gone.
+        self._modules: list[ReferenceType[Any]] = []
         self._names: dict[str, int] = {}
         self._batches = 0
         self._inputs_seen = False
@@ -78,14 +80,14 @@ class Beginnings:
         Only of the first module with weights are the inputs reported: those of later
         ones (a loss, a second network) are results already.
         """
-        if self._stepped or id(module) in self._modules:
+        if self._stepped or any(known() is module for known in self._modules):
             return
         if len(self._modules) >= _MOST_MODULES or self._is_disturbed():
             return
         weights = list(_weights(module))
         if not weights:
             return
-        self._modules.append(id(module))
+        self._modules.append(ReferenceType(module))
         name = self._unique(_class_name(module))
         tensors = [self._field(f"{name}/{key}", "weight", w) for key, w in weights]
         if not self._inputs_seen:

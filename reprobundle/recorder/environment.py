@@ -13,68 +13,10 @@ from .facts import UnknownFactError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from .facts import Probe
 
-# Settings that change numbers, speed or memory. Nothing else of the environment is
-# ever stored: it may hold secrets.
-VARIABLES = (
-    "PYTHONHASHSEED",
-    "OMP_NUM_THREADS",
-    "OMP_PROC_BIND",
-    "OMP_WAIT_POLICY",
-    "KMP_AFFINITY",
-    "KMP_BLOCKTIME",
-    "MKL_NUM_THREADS",
-    "MKL_CBWR",
-    "MKL_ENABLE_INSTRUCTIONS",
-    "MKL_DYNAMIC",
-    "OPENBLAS_NUM_THREADS",
-    "OPENBLAS_CORETYPE",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "NPY_DISABLE_CPU_FEATURES",
-    "ONEDNN_MAX_CPU_ISA",
-    "ONEDNN_DEFAULT_FPMATH_MODE",
-    "DNNL_MAX_CPU_ISA",
-    "ATEN_CPU_CAPABILITY",
-    "CUDA_VISIBLE_DEVICES",
-    "CUDA_DEVICE_ORDER",
-    "CUDA_LAUNCH_BLOCKING",
-    "CUBLAS_WORKSPACE_CONFIG",
-    "CUDNN_DETERMINISTIC",
-    "NVIDIA_TF32_OVERRIDE",
-    "NCCL_ALGO",
-    "NCCL_PROTO",
-    "PYTORCH_ALLOC_CONF",
-    "PYTORCH_CUDA_ALLOC_CONF",
-    "PYTORCH_NO_CUDA_MEMORY_CACHING",
-    "PYTORCH_ENABLE_MPS_FALLBACK",
-    "PYTORCH_MPS_FAST_MATH",
-    "PYTORCH_MPS_PREFER_METAL",
-    "PYTORCH_MPS_DISABLE_PREFILL_ATTENTION",
-    "PYTORCH_MPS_METAL_VERSION",
-    "PYTORCH_MPS_HIGH_WATERMARK_RATIO",
-    "PYTORCH_MPS_LOW_WATERMARK_RATIO",
-    "PYTORCH_DEBUG_MPS_ALLOCATOR",
-    "PYTORCH_MPS_LOG_PROFILE_INFO",
-    "PYTORCH_MPS_TRACE_SIGNPOSTS",
-    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
-    "TORCH_CUDNN_V8_API_DISABLED",
-    "TORCH_BLAS_PREFER_CUBLASLT",
-    "TORCH_NUM_THREADS",
-    "TORCH_COMPILE_DISABLE",
-    "TORCHDYNAMO_DISABLE",
-    "TORCH_FORCE_WEIGHTS_ONLY_LOAD",
-    "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD",
-    "MTL_DEBUG_LAYER",
-    "METAL_DEVICE_WRAPPER_TYPE",
-    "LANG",
-    "LC_ALL",
-    "LC_NUMERIC",
-    "TZ",
-)
 # Instruction sets that numeric libraries choose their code by.
 _CPU_FLAGS = frozenset(
     {
@@ -134,26 +76,10 @@ def python_probes() -> Iterator[Probe]:
         lambda: sys.prefix != sys.base_prefix,
     )
     yield "python.recursion_limit", "sys", sys.getrecursionlimit
+    yield "python.flush_denormal", "arithmetic", flushes_denormal
     yield "locale.ctype", "_locale.setlocale()", _ctype
     yield "locale.file_system_encoding", "sys", sys.getfilesystemencoding
     yield "locale.stdout_encoding", "sys.stdout", lambda: sys.stdout.encoding
-
-
-def variable_probes() -> Iterator[Probe]:
-    """Yield a probe for each allowed variable that is set, and one for those unset.
-
-    The values are those before the user's code: some libraries read a variable when
-    they are imported, and what a script sets later comes too late for them.
-    """
-    for name in VARIABLES:
-        if name in os.environ:
-            yield f"env.{name}", "os.environ", _variable(name)
-    unset = [name for name in VARIABLES if name not in os.environ]
-    yield "env.unset", "os.environ", lambda: unset
-
-
-def _variable(name: str) -> Callable[[], str]:
-    return lambda: os.environ[name]
 
 
 def linux_probes() -> Iterator[Probe]:
@@ -198,6 +124,14 @@ def _python_version() -> str:
     if sys.version_info.releaselevel == "final":
         return release
     return f"{release}{sys.version_info.releaselevel}{sys.version_info.serial}"
+
+
+def flushes_denormal() -> bool:
+    """Tell whether the CPU takes the smallest numbers for zero on this thread.
+
+    ``torch.set_flush_denormal`` sets that mode and offers no way to ask for it.
+    """
+    return 0.5 * sys.float_info.min == 0
 
 
 def _free_threaded() -> bool:

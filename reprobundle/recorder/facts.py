@@ -22,8 +22,17 @@ class UnknownFactError(Exception):
 
 
 def send(session: Session, probes: Iterable[Probe]) -> dict[str, object]:
-    """Send one fact for each probe, in one write, and return the known values."""
-    events = [_event(*probe) for probe in probes]
+    """Send one fact for each probe, in one write, and return the known values.
+
+    Where the probes themselves cannot be had any more, those before are sent, and the
+    session is told.
+    """
+    events: list[dict[str, object]] = []
+    try:
+        # What was read before one fails stays in the list.
+        events.extend(_event(*probe) for probe in probes)
+    except Exception as error:
+        session.trouble("facts", error)
     if events:
         session.emit_all(events)
     return {
@@ -50,7 +59,10 @@ def measured(read: Callable[[], Any]) -> tuple[object, str]:
         value = _plain(read())
     except UnknownFactError as error:
         return None, str(error)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        # Not only exceptions proper: a panic in a Rust extension is none of them.
         line = " ".join(f"{type(error).__qualname__}: {error}".split())
         return None, line[:300]
     return (value, "") if value is not None else (None, "not available here")

@@ -89,6 +89,28 @@ class Generators:
         self._add(states, "torch", lambda: self._torch_states(modules["torch"]))
         if states:
             self._send("final", states)
+        draws = self._device_draws(modules.get("torch"))
+        if draws:
+            self._send("draws", draws)
+
+    def _device_draws(self, torch: Any) -> Fingerprints:
+        """Return what fresh generators draw on the accelerators that were used.
+
+        Only at the end: drawing takes memory on the device. After an error there the
+        device may refuse, and then its draws stay unknown.
+        """
+        devices = []
+        if torch is not None and self._devices.cuda_in_use:
+            devices += [f"cuda:{n}" for n in range(torch.cuda.device_count())]
+        if torch is not None and self._devices.mps_in_use:
+            devices.append("mps")
+        draws: Fingerprints = {}
+        for device in devices:
+            try:
+                draws[f"torch.{device}"] = torch_draws(torch, device)
+            except Exception as error:
+                self._session.trouble(f"draws on {device}", error)
+        return draws
 
     def _add(
         self, states: Fingerprints, module: str, read: Callable[[], Fingerprints]
@@ -145,11 +167,13 @@ def torch_state(generator: Any) -> str:
     return fingerprint(bytes(generator.get_state().tolist()))
 
 
-def torch_draws(torch: Any) -> str:
-    """Return the fingerprint of draws from a new CPU generator with seed 0."""
+def torch_draws(torch: Any, device: str = "cpu") -> str:
+    """Return the fingerprint of draws from a new generator with seed 0."""
     # Not torch.Generator: that one reports what the user's code makes.
-    source = torch._C.Generator(device="cpu")
+    source = torch._C.Generator(device=device)
     source.manual_seed(0)
     with torch.no_grad():
-        drawn = torch.randn(_DRAWS, generator=source, device="cpu", dtype=torch.float32)
+        drawn = torch.randn(
+            _DRAWS, generator=source, device=device, dtype=torch.float32
+        )
     return fingerprint(repr(drawn.tolist()).encode())

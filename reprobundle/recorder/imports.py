@@ -29,6 +29,7 @@ class ImportWatch:
         self._session = session
         self._clock = clock
         self._callbacks: dict[str, list[Callback]] = {}
+        self._before: dict[str, Callable[[], None]] = {}
         self._timed: set[str] = set()
 
     def install(self) -> None:
@@ -50,6 +51,14 @@ class ImportWatch:
             self._callbacks.setdefault(name, []).append(callback)
         else:
             self._session.attempt("import " + name, callback, module)
+
+    def watch_before(self, name: str, action: Callable[[], None]) -> None:
+        """Call `action` just before the code of the module `name` runs.
+
+        For what a library reads once, while it is imported.
+        """
+        if name not in sys.modules:
+            self._before[name] = action
 
     def find_spec(
         self,
@@ -80,6 +89,9 @@ class ImportWatch:
 
     def execute(self, loader: Any, module: ModuleType) -> None:
         """Run the module's own code, then the callbacks."""
+        before = self._before.pop(module.__name__, None)
+        if before is not None:
+            self._session.attempt("before " + module.__name__, before)
         opened = module.__name__ in self._timed and self._clock.begin("import")
         try:
             loader.exec_module(module)

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import sys
 
+from .accelerators import device_probes
 from .facts import UnknownFactError, measured, send
+from .switches import switch_probes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
     from .devices import Devices
@@ -85,12 +87,19 @@ class Libraries:
             send(self._session, [answer])
 
     def _changes(self, torch: Any) -> Iterator[Probe]:
+        """Yield what changed, and the names of what was read again and did not."""
+        same = []
         for name, source, read in switch_probes(torch):
             value, unknown = measured(read)
+            if name not in self._switches and unknown:
+                continue  # Unknown before and after.
             if unknown or value != self._switches.get(name):
                 # A switch that became unreadable was changed in a way torch refuses
                 # to name, such as old and new names of one setting in a mixture.
                 yield f"end.{name}", source, read
+            else:
+                same.append(name)
+        yield "end.unchanged", "as at the start", lambda: same
 
 
 def numpy_probes(numpy: Any) -> Iterator[Probe]:
@@ -134,7 +143,38 @@ def torch_probes(torch: Any) -> Iterator[Probe]:
         "torch.backends.cpu",
         lambda: backends.cpu.get_cpu_capability(),
     )
-    yield "torch.config", "torch.__config__.show()", lambda: torch.__config__.show()
+    show = torch.__config__.show
+    yield "torch.config", "torch.__config__.show()", lambda: show()
+    yield "torch.blas", "torch.__config__.show()", lambda: build_setting(show())
+    yield (
+        "torch.blas_threads",
+        "torch.__config__.parallel_info()",
+        lambda: blas_threads(torch.__config__.parallel_info()),
+    )
+
+
+def build_setting(text: str, name: str = "BLAS_INFO") -> str:
+    """Return one of the build settings that ``torch.__config__.show()`` lists."""
+    for part in text.replace("\n", ",").split(","):
+        key, mark, value = part.partition("=")
+        if mark and key.strip().rpartition(" ")[2] == name:
+            return value.strip()
+    message = f"the build settings name no {name}"
+    raise UnknownFactError(message)
+
+
+def blas_threads(text: str) -> int:
+    """Return how many threads the library for matrices uses.
+
+    Args:
+        text: From ``torch.__config__.parallel_info()``.
+    """
+    for line in text.splitlines():
+        name, mark, value = line.partition(" : ")
+        if mark and name.strip() == "mkl_get_max_threads()":
+            return int(value)
+    message = "only builds with MKL tell it"
+    raise UnknownFactError(message)
 
 
 def _mps_yet(backends: Any) -> bool:
@@ -146,169 +186,6 @@ def _mps_yet(backends: Any) -> bool:
         message = "asked only at the end of the process"
         raise UnknownFactError(message)
     return False
-
-
-def switch_probes(torch: Any) -> Iterator[Probe]:
-    """Yield the probes about settings of torch that a script may change."""
-    backends = torch.backends
-    yield "torch.num_threads", "torch", lambda: torch.get_num_threads()
-    yield "torch.num_interop_threads", "torch", lambda: torch.get_num_interop_threads()
-    yield "torch.default_dtype", "torch", lambda: str(torch.get_default_dtype())
-    yield "torch.default_device", "torch", lambda: str(torch.get_default_device())
-    yield (
-        "torch.deterministic",
-        "torch",
-        lambda: torch.are_deterministic_algorithms_enabled(),
-    )
-    yield (
-        "torch.deterministic_warn_only",
-        "torch",
-        lambda: torch.is_deterministic_algorithms_warn_only_enabled(),
-    )
-    yield (
-        "torch.deterministic_fill",
-        "torch.utils.deterministic",
-        lambda: torch.utils.deterministic.fill_uninitialized_memory,
-    )
-    yield (
-        "torch.matmul_precision",
-        "torch",
-        lambda: torch.get_float32_matmul_precision(),
-    )
-    for setting in ("benchmark", "deterministic", "enabled"):
-        yield (
-            f"torch.cudnn.{setting}",
-            "torch.backends.cudnn",
-            _reader(backends.cudnn, setting),
-        )
-    yield (
-        "torch.mkldnn.enabled",
-        "torch.backends.mkldnn",
-        lambda: backends.mkldnn.enabled,
-    )
-    yield from _precision_probes(backends)
-    for kind in ("flash", "mem_efficient", "math", "cudnn"):
-        yield (
-            f"torch.sdp.{kind}",
-            "torch.backends.cuda",
-            _reader(backends.cuda, f"{kind}_sdp_enabled", called=True),
-        )
-    for setting in ("fp16", "bf16"):
-        name = f"allow_{setting}_reduced_precision_reduction"
-        yield (
-            f"torch.cuda.matmul.{name}",
-            "torch.backends.cuda.matmul",
-            _reader(backends.cuda.matmul, name),
-        )
-
-
-def _precision_probes(backends: Any) -> Iterator[Probe]:
-    """Yield the probes about TF32.
-
-    torch 2.9 gave these settings new names. Reading one by its old name after the
-    script used a new one raises, and reading some old names warns; so the old ones
-    are read only where there is no new one.
-    """
-    if not hasattr(backends, "fp32_precision"):
-        yield (
-            "torch.cuda.matmul.allow_tf32",
-            "torch.backends.cuda.matmul",
-            _reader(backends.cuda.matmul, "allow_tf32"),
-        )
-        yield (
-            "torch.cudnn.allow_tf32",
-            "torch.backends.cudnn",
-            _reader(backends.cudnn, "allow_tf32"),
-        )
-        return
-    yield "torch.fp32_precision", "torch.backends", _reader(backends, "fp32_precision")
-    for library, operation in (
-        ("cuda", "matmul"),
-        ("cudnn", "conv"),
-        ("cudnn", "rnn"),
-        ("mkldnn", "matmul"),
-        ("mkldnn", "conv"),
-        ("mkldnn", "rnn"),
-    ):
-        owner = getattr(getattr(backends, library), operation, None)
-        yield (
-            f"torch.{library}.{operation}.fp32_precision",
-            f"torch.backends.{library}.{operation}",
-            _reader(owner, "fp32_precision"),
-        )
-
-
-def device_probes(torch: Any, devices: Devices) -> Iterator[Probe]:
-    """Yield the probes about the accelerators that this process uses."""
-    yield from _cuda_probes(torch, in_use=devices.cuda_in_use)
-    yield from _mps_probes(torch, in_use=devices.mps_in_use)
-
-
-def _cuda_probes(torch: Any, *, in_use: bool) -> Iterator[Probe]:
-    cuda = torch.cuda
-
-    def used(read: Callable[[], Any]) -> Callable[[], Any]:
-        return read if in_use else _not_used("CUDA")
-
-    yield "torch.cuda.used", "torch.cuda.is_initialized()", lambda: in_use
-    yield "torch.cuda.device_count", "torch.cuda", used(lambda: cuda.device_count())
-    yield (
-        "torch.cuda.devices",
-        "torch.cuda",
-        used(lambda: [cuda.get_device_name(n) for n in range(cuda.device_count())]),
-    )
-    yield (
-        "torch.cuda.capabilities",
-        "torch.cuda",
-        used(
-            lambda: [
-                "{}.{}".format(*cuda.get_device_capability(n))
-                for n in range(cuda.device_count())
-            ]
-        ),
-    )
-    yield (
-        "torch.cuda.memory_bytes",
-        "torch.cuda",
-        used(
-            lambda: [
-                str(cuda.get_device_properties(n).total_memory)
-                for n in range(cuda.device_count())
-            ]
-        ),
-    )
-    yield (
-        "torch.cudnn.version",
-        "torch.backends.cudnn",
-        used(lambda: torch.backends.cudnn.version()),
-    )
-
-
-def _mps_probes(torch: Any, *, in_use: bool) -> Iterator[Probe]:
-    def used(read: Callable[[], Any]) -> Callable[[], Any]:
-        return read if in_use else _not_used("MPS")
-
-    yield "torch.mps.used", "tensors seen", lambda: in_use
-    yield (
-        "torch.mps.recommended_max_bytes",
-        "torch.mps",
-        used(lambda: torch.mps.recommended_max_memory()),
-    )
-    yield (
-        "torch.mps.name",
-        "torch.backends.mps",
-        used(lambda: torch.backends.mps.get_name()),
-    )
-    yield (
-        "torch.mps.core_count",
-        "torch.backends.mps",
-        used(lambda: torch.backends.mps.get_core_count()),
-    )
-    yield (
-        "torch.mps.standin",
-        "sys.platform",
-        lambda: in_use and sys.platform != "darwin",
-    )
 
 
 def end_probes() -> Iterator[Probe]:
@@ -332,22 +209,6 @@ def _start_method() -> str:
 def _unobserved() -> list[str]:
     readers = [f"files: {name}" for name in _NATIVE_FILE_READERS if name in sys.modules]
     return [*_ALWAYS_UNOBSERVED, *readers]
-
-
-def _not_used(device: str) -> Callable[[], Any]:
-    def read() -> Any:
-        message = f"{device} was not used by this process"
-        raise UnknownFactError(message)
-
-    return read
-
-
-def _reader(owner: Any, name: str, *, called: bool = False) -> Callable[[], Any]:
-    def read() -> Any:
-        value = getattr(owner, name)
-        return value() if called else value
-
-    return read
 
 
 def _or_unknown(value: Any, reason: str) -> Any:

@@ -47,13 +47,11 @@ class Loaders:
         return get_iterator
 
     def _watch_batches(self, original: Function) -> Function:
-        seen: set[int] = set()
         beginnings = self._beginnings
 
         def next_batch(iterator: Any) -> Any:
             batch = original(iterator)
-            if beginnings.wants_batches and id(iterator) not in seen:
-                seen.add(id(iterator))
+            if beginnings.wants_batches and iterator._num_yielded == 1:
                 self._session.attempt("beginnings", beginnings.see_batch, batch)
             return batch
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
+from . import mac_profile
 from .facts import UnknownFactError
 
 TYPE_CHECKING = False
@@ -25,6 +26,15 @@ _INFO_FILES = (
     f"{_FRAMEWORK}/Resources/Info.plist",
 )
 _COMMAND_SECONDS = 5.0
+_FLAGS = (
+    "FEAT_FP16",
+    "FEAT_BF16",
+    "FEAT_DotProd",
+    "FEAT_I8MM",
+    "FEAT_SME",
+    "FEAT_SME2",
+)
+_INTEL_FLAGS = {"AVX1.0", "AVX2", "FMA", "F16C", "SSE4.2", "AVX512F", "AVX512VNNI"}
 
 
 def run_command(argv: Sequence[str]) -> str:
@@ -54,8 +64,14 @@ def run_command(argv: Sequence[str]) -> str:
     return done.stdout.decode("utf-8", "replace")
 
 
-def probes(run: Run = run_command) -> Iterator[Probe]:
-    """Yield the probes about macOS and its machine."""
+def probes(run: Run = run_command, *, moment: bool = True) -> Iterator[Probe]:
+    """Yield the probes about macOS and its machine.
+
+    Args:
+        run: Runs a system command.
+        moment: Also ask what takes half a second: the hardware profile, power and
+            other programs. One process of a run is enough.
+    """
     system = _Settings(run)
     yield "os.system", "os.uname()", lambda: os.uname().sysname
     yield "os.name", "sw_vers", lambda: system.version("ProductName")
@@ -95,7 +111,10 @@ def probes(run: Run = run_command) -> Iterator[Probe]:
         lambda: system.number("kern.memorystatus_level"),
     )
     yield "state.swap", "sysctl vm.swapusage", lambda: system.text("vm.swapusage")
+    yield "cpu.flags", "sysctl hw.optional", system.flags
     yield "mps.graph_version", "MetalPerformanceShadersGraph Info.plist", graph_version
+    if moment:
+        yield from mac_profile.probes(run)
 
 
 class _Settings:
@@ -112,6 +131,9 @@ class _Settings:
         "kern.memorystatus_vm_pressure_level",
         "kern.memorystatus_level",
         "vm.swapusage",
+        *(f"hw.optional.arm.{flag}" for flag in _FLAGS),
+        "machdep.cpu.features",
+        "machdep.cpu.leaf7_features",
     )
 
     def __init__(self, run: Run) -> None:
@@ -131,6 +153,21 @@ class _Settings:
 
     def number(self, name: str) -> int:
         return int(self.text(name))
+
+    def flags(self) -> list[str]:
+        """Return the instruction sets that numeric libraries choose their code by."""
+        arm = [f for f in _FLAGS if self._known(f"hw.optional.arm.{f}") == "1"]
+        intel = f"{self._known('machdep.cpu.features')} "
+        intel += self._known("machdep.cpu.leaf7_features")
+        found = sorted([*arm, *(_INTEL_FLAGS & set(intel.split()))])
+        if not found:
+            message = "sysctl lists no instruction sets"
+            raise UnknownFactError(message)
+        return found
+
+    def _known(self, name: str) -> str:
+        self.text("hw.model")
+        return (self._values or {}).get(name, "")
 
     def translated(self) -> bool:
         """Tell whether this process runs under Rosetta.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import audit, environment, macos
+from . import audit, environment, linux_state, macos, variables
 from .activity import ActivityWatch
 from .allocators import Allocators
 from .beginnings import Beginnings
@@ -76,6 +76,7 @@ class Recorder:
         self.loaders = Loaders(session, self.beginnings)
         self.training.on_call = self.beginnings.see_call
         self._sampled = False
+        self._variables: dict[str, str | None] = {}
 
     def start(self) -> None:
         """Start every part; one that fails leaves the others working."""
@@ -96,13 +97,20 @@ class Recorder:
     def _send_facts(self) -> None:
         if self.session.kind == "helper":
             return
-        system = (
-            macos.probes() if sys.platform == "darwin" else environment.linux_probes()
-        )
-        send(
-            self.session,
-            (*environment.python_probes(), *environment.variable_probes(), *system),
-        )
+        self._variables = variables.read()
+        send(self.session, environment.python_probes())
+        send(self.session, variables.probes())
+        # What the machine is doing costs milliseconds, so one process asks.
+        first = self.session.kind == "main"
+        if sys.platform == "darwin":
+            send(self.session, macos.probes(moment=first))
+            return
+        send(self.session, environment.linux_probes())
+        if first:
+            send(self.session, linux_state.probes())
+
+    def _send_changed_variables(self) -> None:
+        send(self.session, variables.changed_probes(self._variables))
 
     def _watch_imports(self) -> None:
         watch = self.imports.watch
@@ -114,6 +122,7 @@ class Recorder:
         watch("threading", self.notices.on_threading)
         watch("multiprocessing.util", self.activity.watch_multiprocessing)
         watch("numpy", self.libraries.on_numpy, timed=True)
+        self.imports.watch_before("torch", self._send_changed_variables)
         watch("torch", self._on_torch, timed=True)
         watch("numpy", self.saving.watch_numpy)
         watch("torch.export", self.saving.watch_export)

@@ -44,6 +44,12 @@ NUMERIC_FACTS: tuple[Numeric, ...] = (
     Numeric("torch.cudnn.benchmark", False, "the fastest kernel is chosen as it runs"),
     Numeric("torch.default_dtype", False, "the dtype of new tensors changes"),
     Numeric("torch.sdp.*", False, "another attention algorithm is used"),
+    Numeric("torch.autocast.*", False, "operators run in another dtype"),
+    Numeric("torch.mha_fastpath", False, "another attention algorithm is used"),
+    Numeric("torch.mkldnn.deterministic", False, "other kernels are chosen"),
+    Numeric("torch.flush_denormal", False, "the smallest numbers become zero"),
+    Numeric("python.flush_denormal", False, "the smallest numbers become zero"),
+    Numeric("torch.*fp16_accumulation", False, "it allows half precision sums"),
     Numeric("env.PYTHONHASHSEED", False, "the order of sets changes"),
     Numeric("env.*TF32*", False, "TF32 keeps 10 mantissa bits of a product"),
     Numeric("env.CUBLAS_WORKSPACE_CONFIG", False, "other kernels are chosen"),
@@ -57,6 +63,8 @@ NUMERIC_FACTS: tuple[Numeric, ...] = (
     Numeric("torch.cpu_capability", True, "the width of vectors orders sums"),
     Numeric("numpy.cpu_features", True, "other kernels are chosen"),
     Numeric("numpy.blas", True, "another library multiplies matrices"),
+    Numeric("torch.blas", True, "another library multiplies matrices"),
+    Numeric("torch.blas_threads", True, "the number of threads orders sums"),
     Numeric("torch.mkl", True, "another library multiplies matrices"),
     Numeric("torch.mkldnn.enabled", True, "another library convolves"),
     Numeric("torch.openmp", True, "work is split in another way"),
@@ -76,16 +84,27 @@ NUMERIC_FACTS: tuple[Numeric, ...] = (
 )
 
 # What describes the moment and not the machine, and what only one kind of run knows.
-MOMENTARY: tuple[str, ...] = ("state.*", "git.*", "replay.*", "torch.initial_seed")
+MOMENTARY: tuple[str, ...] = (
+    "state.*",
+    "git.*",
+    "replay.*",
+    "stated.*",
+    "torch.initial_seed",
+    "end.unchanged",
+    "at_torch.env.changed",
+)
 
-# A switch that the script changed is sent again, under its name with this before it.
-_AT_END = "end."
+# A switch that the script changed is sent again, under its name with this before it;
+# so is a variable that it changed before it imported torch.
+_AGAIN = ("end.", "at_torch.")
 _UNSET = "env.unset"
 
 
 def numeric_kind(name: str) -> Numeric | None:
     """Return why a difference in this fact may change numbers, or None."""
-    plain = name.removeprefix(_AT_END)
+    plain = name
+    for prefix in _AGAIN:
+        plain = plain.removeprefix(prefix)
     return next(
         (kind for kind in NUMERIC_FACTS if fnmatchcase(plain, kind.pattern)), None
     )

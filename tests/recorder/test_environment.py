@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from reprobundle.recorder import environment, libraries, macos
+from reprobundle.recorder import (
+    accelerators,
+    environment,
+    libraries,
+    linux_state,
+    macos,
+    switches,
+    variables,
+)
 from reprobundle.recorder.facts import UnknownFactError, measured, send
 from reprobundle.run.events import FactEvent, MemoryEvent
 
@@ -59,25 +67,54 @@ class Heard:
 
     def __init__(self):
         self.events = []
+        self.troubles = []
 
     def emit_all(self, events):
         self.events += events
 
+    def trouble(self, part, error):
+        self.troubles.append((part, str(error)))
 
+
+class Anything:
+    """A torch that has every attribute; what it answers is never asked here."""
+
+    def __getattr__(self, name):
+        return Anything()
+
+
+class InUse:
+    cuda_in_use = mps_in_use = True
+
+
+FAKE: Any = Anything()
+DEVICES: Any = InUse()
 PROBES = {
     probe[0]: probe
     for probes in (
         environment.python_probes(),
+        variables.changed_probes({"OMP_NUM_THREADS": "77"}),
         environment.linux_probes(),
+        linux_state.probes(),
         macos.probes(lambda argv: ""),
+        libraries.numpy_probes(FAKE),
+        libraries.torch_probes(FAKE),
+        switches.switch_probes(FAKE),
+        accelerators.device_probes(FAKE, DEVICES),
         libraries.end_probes(),
     )
     for probe in probes
 }
 
 
+class Panic(BaseException):
+    """What a Rust extension raises."""
+
+
 @pytest.mark.parametrize("broken", sorted(PROBES))
-@pytest.mark.parametrize("error", [OSError("gone"), ValueError("odd\nlines")])
+@pytest.mark.parametrize(
+    "error", [OSError("gone"), ValueError("odd\nlines"), SystemExit(3), Panic("at x")]
+)
 def test_a_broken_probe_leaves_all_the_others(broken, error):
     def fail():
         raise error
@@ -93,6 +130,24 @@ def test_a_broken_probe_leaves_all_the_others(broken, error):
     assert lost["name"] == broken
     assert type(error).__name__ in lost["unknown"]
     assert "\n" not in lost["unknown"]
+
+
+def test_the_keyboard_still_ends_the_run_while_facts_are_read():
+    def interrupted():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        measured(interrupted)
+
+
+def test_probes_that_cannot_be_had_lose_nothing_before_them():
+    def probes():
+        yield "first", "x", lambda: 1
+        raise AttributeError("module 'torch' has no attribute 'version'")
+
+    session: Any = Heard()
+    assert send(session, probes()) == {"first": 1}
+    assert session.troubles == [("facts", "module 'torch' has no attribute 'version'")]
 
 
 @pytest.mark.parametrize(
@@ -121,6 +176,10 @@ hw.memsize: 19327352832
 hw.logicalcpu: 11
 hw.physicalcpu: 11
 hw.perflevel0.physicalcpu: 5
+hw.optional.arm.FEAT_FP16: 1
+hw.optional.arm.FEAT_BF16: 1
+hw.optional.arm.FEAT_DotProd: 1
+hw.optional.arm.FEAT_SME: 0
 sysctl.proc_translated: 0
 kern.memorystatus_vm_pressure_level: 1
 kern.memorystatus_level: 71
@@ -131,16 +190,75 @@ machdep.cpu.brand_string: Intel(R) Core(TM) i9-9880H CPU @ 2.30GHz
 hw.memsize: 34359738368
 hw.logicalcpu: 16
 hw.physicalcpu: 8
+machdep.cpu.features: FPU SSE4.2 FMA AVX1.0 F16C
+machdep.cpu.leaf7_features: RDWRFSGS AVX2 BMI2
 """
 SW_VERS = "ProductName:\t\tmacOS\nProductVersion:\t\t14.6.1\nBuildVersion:\t\t23G93\n"
 
 
-def mac_facts(sysctl):
-    def run(argv):
-        if argv[0].endswith("sw_vers"):
-            return SW_VERS
-        return sysctl
+PROFILE = """{
+  "SPDisplaysDataType" : [
+    {
+      "_name" : "kHW_AppleM3ProItem",
+      "spdisplays_mtlgpufamilysupport" : "spdisplays_metal3",
+      "spdisplays_vendor" : "sppci_vendor_Apple",
+      "sppci_bus" : "spdisplays_builtin",
+      "sppci_cores" : "14",
+      "sppci_model" : "Apple M3 Pro"
+    }
+  ],
+  "SPHardwareDataType" : [
+    {
+      "_name" : "hardware_overview",
+      "chip_type" : "Apple M3 Pro",
+      "machine_model" : "Mac15,6",
+      "number_processors" : "proc 11:5:6",
+      "physical_memory" : "18 GB",
+      "platform_UUID" : "8C1D-SECRET",
+      "serial_number" : "SERIAL-SECRET"
+    }
+  ]
+}
+"""
+BATTERY = """Now drawing from 'Battery Power'
+ -InternalBattery-0 (id=22806627)\t87%; discharging; 5:58 remaining present: true
+"""
+SETTINGS = """System-wide power settings:
+Currently in use:
+ standby              1
+ lowpowermode         1
+ displaysleep         10
+"""
+PS = """  0.0   7232 launchd
+ 97.4 524288 Google Chrome Helper (Renderer)
+ 25,0   1024 mds_stores
+  3.1 3145728 python3.11
+"""
+OUTPUTS = {
+    "sw_vers": SW_VERS,
+    "system_profiler": PROFILE,
+    "ps": PS,
+    "pmset -g": SETTINGS,
+    "pmset -g batt": BATTERY,
+}
 
+
+def mac_run(sysctl=SYSCTL, **others):
+    """Return what stands in for running the commands of a Mac."""
+
+    def run(argv):
+        name = argv[0].rpartition("/")[2]
+        if name == "sysctl":
+            return sysctl
+        return {**OUTPUTS, **others}[
+            " ".join([name, *argv[1:]]) if name == "pmset" else name
+        ]
+
+    return run
+
+
+def mac_facts(sysctl=SYSCTL, **others):
+    run = mac_run(sysctl, **others)
     return {name: measured(read) for name, _, read in macos.probes(run)}
 
 
@@ -156,6 +274,60 @@ def test_reads_an_apple_silicon_mac():
     assert facts["memory.total_bytes"] == 19327352832
     assert facts["state.memory_pressure_level"] == 1
     assert facts["state.swap"].startswith("total = 1024.00M")
+    assert facts["cpu.flags"] == ["FEAT_BF16", "FEAT_DotProd", "FEAT_FP16"]
+    assert facts["machine.chip"] == "Apple M3 Pro"
+    assert facts["gpu.models"] == ["Apple M3 Pro"]
+    assert facts["gpu.cores"] == 14
+    assert facts["gpu.metal"] == "spdisplays_metal3"
+    assert facts["state.power_source"] == "battery"
+    assert facts["state.low_power_mode"] is True
+    assert facts["state.running_processes"] == [
+        "Google Chrome Helper (Renderer) 97 %",
+        "mds_stores 25 %",
+    ]
+    assert facts["state.large_processes"] == ["python3.11 3.0 GiB"]
+
+
+def test_serial_numbers_of_a_mac_are_never_stored():
+    assert "SECRET" not in str(mac_facts())
+
+
+def test_a_mac_with_a_high_power_mode_is_not_in_low_power():
+    facts = mac_facts(**{"pmset -g": " powermode            2\n"})
+    assert facts["state.low_power_mode"] == (False, "")
+
+
+@pytest.mark.parametrize(
+    ("output", "name", "reason"),
+    [
+        (
+            {"system_profiler": "{}"},
+            "gpu.cores",
+            "system_profiler lists no sppci_cores",
+        ),
+        ({"system_profiler": "{"}, "gpu.cores", ""),
+        ({"pmset -g batt": ""}, "state.power_source", "pmset names no power source"),
+        ({"pmset -g": ""}, "state.low_power_mode", "this Mac has no low power mode"),
+        ({"ps": "a b c\n"}, "state.running_processes", "ValueError"),
+    ],
+)
+def test_output_of_another_form_is_a_reason(output, name, reason):
+    value, unknown = mac_facts(**output)[name]
+    assert value is None
+    assert unknown
+    assert reason in unknown
+
+
+def test_what_takes_half_a_second_is_asked_by_one_process_only():
+    calls = []
+
+    def run(argv):
+        calls.append(argv[0])
+        return mac_run()(argv)
+
+    for _, _, read in macos.probes(run, moment=False):
+        measured(read)
+    assert sorted(calls) == ["/usr/bin/sw_vers", "/usr/sbin/sysctl"]
 
 
 def test_tells_a_translated_process():
@@ -167,6 +339,7 @@ def test_an_intel_mac_does_not_know_rosetta_and_says_so_for_the_rest():
     facts = mac_facts(INTEL)
     assert facts["machine.rosetta"] == (False, "")
     assert facts["cpu.physical"] == (8, "")
+    assert facts["cpu.flags"][0] == ["AVX1.0", "AVX2", "F16C", "FMA", "SSE4.2"]
     unknown = (None, "sysctl knows no hw.perflevel0.physicalcpu here")
     assert facts["cpu.performance_cores"] == unknown
 
@@ -185,12 +358,12 @@ def test_each_mac_command_runs_once():
     calls = []
 
     def run(argv):
-        calls.append(argv[0])
-        return SW_VERS if argv[0].endswith("sw_vers") else SYSCTL
+        calls.append(" ".join(argv[:3]))
+        return mac_run()(argv)
 
     for _, _, read in macos.probes(run):
         measured(read)
-    assert sorted(calls) == ["/usr/bin/sw_vers", "/usr/sbin/sysctl"]
+    assert len(calls) == len(set(calls)) == 6
 
 
 def test_reads_the_version_of_the_graph_framework(tmp_path):
@@ -244,3 +417,167 @@ def test_the_sampling_thread_is_no_thread_of_the_script(launch):
     )
     run = launch(["python", "-c", code])
     assert (run.status, run.stdout, run.stderr) == (0, "1\n", "")
+
+
+@pytest.fixture
+def root(tmp_path):
+    """Return a folder that stands for / on a machine with three processes."""
+
+    def process(pid, name, state, pages):
+        folder = tmp_path / "proc" / str(pid)
+        folder.mkdir(parents=True)
+        fields = [state, *["0"] * 20, str(pages), *["0"] * 28]
+        (folder / "stat").write_text(f"{pid} ({name}) {' '.join(fields)}\n")
+
+    process(900001, "busy) R (x", "R", 10)
+    process(900002, "waits", "D", 2**20)
+    process(900003, "idle", "S", 10)
+    (tmp_path / "proc/meminfo").write_text("MemTotal:  16777216 kB\n")
+    pressure = tmp_path / "proc/pressure"
+    pressure.mkdir()
+    (pressure / "memory").write_text(
+        "some avg10=12.50 avg60=1.00 avg300=0.00 total=5\n"
+        "full avg10=3.25 avg60=0.00 avg300=0.00 total=2\n"
+    )
+    (pressure / "io").write_text("some avg10=0.00 avg60=0.00 avg300=0.00 total=5\n")
+    return tmp_path
+
+
+def test_reads_what_the_machine_is_doing(root):
+    facts = {name: measured(read) for name, _, read in linux_state.probes(str(root))}
+    assert facts["state.pressure_memory_some_percent"] == (12.5, "")
+    assert facts["state.pressure_memory_full_percent"] == (3.25, "")
+    assert facts["state.pressure_cpu_some_percent"] == (
+        None,
+        "this kernel keeps no pressure stall information",
+    )
+    assert facts["state.pressure_io_full_percent"][1] == (
+        "the pressure file has no line 'full'"
+    )
+    assert facts["state.running_processes"] == (["busy) R (x", "waits"], "")
+    assert facts["state.large_processes"] == (["waits 4.0 GiB"], "")
+    assert "no power supply" in facts["state.power_source"][1]
+    assert "clock rates" in facts["cpu.governor"][1]
+
+
+def test_reads_power_and_governor(root):
+    supply = root / "sys/class/power_supply/AC"
+    supply.mkdir(parents=True)
+    (supply / "online").write_text("0\n")
+    clock = root / "sys/devices/system/cpu/cpu0/cpufreq"
+    clock.mkdir(parents=True)
+    (clock / "scaling_governor").write_text("powersave\n")
+    assert linux_state.power_source(str(root)) == "battery"
+    assert linux_state.governor(str(root)) == "powersave"
+    (supply / "online").write_text("1\n")
+    assert linux_state.power_source(str(root)) == "mains"
+
+
+@linux_only
+def test_one_process_of_a_run_tells_about_the_moment(launch):
+    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'pass'])"
+    run = launch(["python", "-c", code])
+    names = [fact.name for fact in run.of(FactEvent)]
+    assert names.count("python.version") == 2
+    assert names.count("state.running_processes") == 1
+    assert names.count("state.pressure_memory_some_percent") == 1
+
+
+def test_variables_in_force_are_those_at_the_import_of_torch(launch):
+    files = {
+        "torch.py": "import os\nos.environ['OMP_NUM_THREADS'] = '9'\n",
+        "run.py": (
+            "import os\n"
+            "os.environ['PYTORCH_ENABLE_MPS_FALLBACK'] = '1'\n"
+            "os.environ.pop('MKL_NUM_THREADS')\n"
+            "import torch\n"
+            "os.environ['PYTORCH_MPS_FAST_MATH'] = '1'\n"
+        ),
+    }
+    variables = {"MKL_NUM_THREADS": "3", "OMP_NUM_THREADS": "2"}
+    run = launch(["python", "run.py"], files, variables=variables)
+    assert run.status == 0, run.stderr
+    assert run.fact("at_torch.env.PYTORCH_ENABLE_MPS_FALLBACK") == "1"
+    assert run.fact("at_torch.env.MKL_NUM_THREADS") == "(unset)"
+    assert run.fact("env.MKL_NUM_THREADS") == "3"
+    # Set while torch was imported, and after: too late to be in force.
+    assert run.fact("at_torch.env.OMP_NUM_THREADS") is None
+    assert set(run.fact("at_torch.env.changed")) == {
+        "PYTORCH_ENABLE_MPS_FALLBACK",
+        "MKL_NUM_THREADS",
+    }
+
+
+CONFIG = """PyTorch built with:
+  - GCC 13.3
+  - Build settings: BLAS_INFO=mkl, BUILD_TYPE=Release, LAPACK_INFO=open, USE_CUDA=0,
+"""
+PARALLEL = """ATen/Parallel:
+\tat::get_num_threads() : 1
+OpenMP 201511 (a.k.a. OpenMP 4.5)
+\tomp_get_max_threads() : 1
+Intel(R) oneAPI Math Kernel Library Version 2024.2-Product Build 20240605
+\tmkl_get_max_threads() : 4
+"""
+
+
+def test_the_library_for_matrices_is_read_from_what_torch_prints():
+    assert libraries.build_setting(CONFIG) == "mkl"
+    assert libraries.build_setting(CONFIG, "LAPACK_INFO") == "open"
+    assert libraries.blas_threads(PARALLEL) == 4
+    with pytest.raises(UnknownFactError, match="name no BLAS_INFO"):
+        libraries.build_setting("PyTorch built with:\n")
+    with pytest.raises(UnknownFactError, match="only builds with MKL"):
+        libraries.blas_threads("ATen/Parallel:\n")
+
+
+# Breaks every probe in turn inside a run with torch, and computes in between.
+BREAKING = """
+import sys, torch
+torch.manual_seed(0)
+package = sys.modules.get('_reprobundle_recorder')
+def break_all():
+    from _reprobundle_recorder import facts
+    recorder = package._active
+    real = facts.measured
+    broken = []
+    def measured(read, place=[0]):
+        place[0] += 1
+        if place[0] == wanted:
+            broken.append(wanted)
+            def read():
+                raise MemoryError('probe %d is broken' % wanted)
+        return real(read)
+    facts.measured = measured
+    wanted = 0
+    total = 1000
+    while wanted < total:
+        wanted += 1
+        measured.__defaults__[0][0] = 0
+        recorder._send_facts()
+        recorder.libraries._switches = {}
+        recorder.libraries.on_torch(torch)
+        recorder.libraries.report_end()
+        total = measured.__defaults__[0][0]
+    facts.measured = real
+    assert broken == list(range(1, total + 1)), broken
+    recorder.session.emit('fact', name='broken.probes', value=total, source='test')
+before = torch.randn(3)
+if package:
+    break_all()
+print(before.tolist(), torch.randn(3).tolist(), torch.get_num_threads())
+sys.exit(7)
+"""
+
+
+@linux_only
+def test_no_broken_probe_changes_result_or_exit_status(launch):
+    plain = launch(["python", "run.py"], {"run.py": BREAKING}, recorded=False)
+    run = launch(["python", "run.py"], {"run.py": BREAKING})
+    assert (plain.status, run.status) == (7, 7), run.stderr
+    assert (run.stdout, run.stderr) == (plain.stdout, plain.stderr)
+    broken = run.fact("broken.probes")
+    assert isinstance(broken, int)
+    assert broken > 100
+    lost = {fact.unknown for fact in run.of(FactEvent) if "is broken" in fact.unknown}
+    assert len(lost) == broken
