@@ -46,6 +46,14 @@ class EnvironmentUnusableError(ReprobundleError):
     stop: str = ""
 
 
+class LockFileError(EnvironmentUnusableError):
+    """A lock file is damaged or of a version that is not understood."""
+
+
+class NoResolutionError(EnvironmentUnusableError):
+    """No lock for all targets could be made; its message says why."""
+
+
 class UnfitPythonError(EnvironmentUnusableError):
     """No interpreter here can stand for the one that was recorded.
 

@@ -7,6 +7,9 @@ import shutil
 
 import pytest
 
+# No test asks a package index: where pack would, it is told that there is none.
+os.environ["UV_OFFLINE"] = "1"
+
 # Marker → programs that its tests need; a tuple inside is any one of them.
 NEEDS = {
     "tools": ("unzip", "bsdtar", "7z", "zstd", "b3sum"),

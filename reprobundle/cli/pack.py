@@ -86,6 +86,11 @@ class _CommandAfterDashes(click.Command):
     default=4 << 30,
     help="Largest single output in bytes.",
 )
+@click.option(
+    "--offline",
+    is_flag=True,
+    help="Ask no package index; the bundle then has no lock for other systems.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Do not show the command's output.")
 @click.pass_context
 def pack(
@@ -105,6 +110,7 @@ def pack(
     accepting_platforms: str,
     fallback: str,
     output_limit: int,
+    offline: bool,
     quiet: bool,
 ) -> int:
     """Run COMMAND and write one bundle about it.
@@ -142,6 +148,7 @@ def pack(
         device=device,
         output_limit_bytes=output_limit,
         echo=not quiet,
+        offline=offline,
     )
     with progress("writing the bundle") as advance:
         packed = run_pack(options, say=say, progress=advance)

@@ -13,6 +13,7 @@ from reprobundle.format.record import Count, Digest
 
 LOCK_SCHEMA: Final = "reprobundle/lock/1"
 LOCK_MEMBER = "lock/environment.json"
+PYLOCK_MEMBER = "lock/pylock.toml"
 
 # A lock comes from a stranger and its fields end up in a requirements file: a name or
 # version that could carry a space, a line break or an option must not decode at all.
@@ -118,12 +119,15 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         python: Its interpreter.
         distributions: All distributions found on its path, by name, each once.
         unreadable: Installed metadata that could not be read, by folder name.
+        pylock_unknown: Why there is no ``lock/pylock.toml`` for other systems beside
+            it; empty when there is one.
     """
 
     schema: Literal["reprobundle/lock/1"] = LOCK_SCHEMA
     python: Interpreter
     distributions: tuple[Distribution, ...]
     unreadable: tuple[str, ...] = ()
+    pylock_unknown: str = ""
 
     def __post_init__(self) -> None:
         """Refuse a name that occurs twice, and distributions out of order."""
@@ -142,8 +146,17 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return sum(item.size_bytes or 0 for item in self.distributions)
 
 
-def lock_digest(lock: Lock) -> str:
-    """Return the BLAKE3 digest of `lock` as JSON with sorted keys, in hexadecimal."""
+def lock_digest(lock: Lock, pylock: bytes | None = None) -> str:
+    """Return one BLAKE3 digest, in hexadecimal, of what an environment is built from.
+
+    Args:
+        lock: Taken as JSON with sorted keys, without why there is no pylock.
+        pylock: The lock for all targets, if there is one.
+    """
     from blake3 import blake3
 
-    return str(blake3(msgspec.json.encode(lock, order="sorted")).hexdigest())
+    plain = msgspec.structs.replace(lock, pylock_unknown="")
+    hasher = blake3(msgspec.json.encode(plain, order="sorted"))
+    if pylock is not None:
+        hasher.update(b"\0" + pylock)
+    return str(hasher.hexdigest())

@@ -28,6 +28,7 @@ from reprobundle.format.record import Command, Fact, FileRead
 from reprobundle.format.writer import SealedBundle, Source, write_bundle
 from reprobundle.pack.contents import Contents, choose, externals
 from reprobundle.pack.options import PackOptions
+from reprobundle.pack.resolving import start_resolving
 from reprobundle.pack.sources import (
     external_sources,
     lock_sources,
@@ -95,6 +96,10 @@ class PackJob:
         self.python = found
         self.live = locks.probe(self.python)
         self.lock: Lock = locks.to_lock(self.live, project=self.project.root)
+        # It takes seconds, as long as the command is likely to run anyway.
+        self.resolving = start_resolving(
+            self.lock, python=self.python, offline=options.offline
+        )
         names = list_files(self.project, exclude=frozenset({options.output.resolve()}))
         names = tuple(name for name in names if not name.endswith(".rpb.zip"))
         size_bytes = sum((self.project.root / name).stat().st_size for name in names)
@@ -321,10 +326,11 @@ class PackJob:
             PackRefusedError: A file has a name that another system could not hold.
         """
         runs = [reference, *([repeat] if repeat else []), *claims]
+        lock, pylock = self.resolving.result()
         sources = [
             *project_sources(self.stage, self.contents),
             *external_sources(self.externals),
-            *lock_sources(self.lock, self.project),
+            *lock_sources(lock, self.project, pylock),
             Source("policy.json", "policy", encode(self.policy)),
         ]
         for number, run in enumerate(runs, start=1):

@@ -31,6 +31,7 @@ class PackOptions:
         device: ``as-is`` or a device type.
         output_limit_bytes: Largest single output.
         echo: Show what the command prints while it runs.
+        offline: Ask no package index; then there is no lock for other systems.
     """
 
     argv: tuple[str, ...]
@@ -47,6 +48,7 @@ class PackOptions:
     device: str = "as-is"
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
     echo: bool = False
+    offline: bool = False
 
 
 @dataclass(frozen=True)

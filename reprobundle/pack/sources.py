@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reprobundle.format.canonical import encode
-from reprobundle.format.lock import Lock
+from reprobundle.format.lock import LOCK_MEMBER, PYLOCK_MEMBER, Lock
 from reprobundle.format.record import FileRead
 from reprobundle.format.writer import Source
 from reprobundle.pack.contents import Contents
@@ -40,12 +40,22 @@ def external_sources(externals: Mapping[Path, FileRead]) -> list[Source]:
     ]
 
 
-def lock_sources(lock: Lock, project: Project) -> list[Source]:
-    """Return the live environment, the lock files found, and git's difference."""
+def lock_sources(
+    lock: Lock, project: Project, pylock: bytes | None = None
+) -> list[Source]:
+    """Return the live environment, the lock files found, and git's difference.
+
+    Args:
+        lock: The live environment.
+        project: Where lock files are looked for.
+        pylock: The lock for all targets, if one could be made.
+    """
     sources = [
-        Source("lock/environment.json", "lock", encode(lock)),
+        Source(LOCK_MEMBER, "lock", encode(lock)),
         Source("lock/requirements.txt", "lock", requirements_text(lock).encode()),
     ]
+    if pylock is not None:
+        sources.append(Source(PYLOCK_MEMBER, "lock", pylock))
     for path in find_lock_files(project.root):
         name = path.relative_to(project.root).as_posix()
         sources.append(Source(f"lock/project/{name}", "lock", path.read_bytes()))

@@ -11,10 +11,12 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from reprobundle.errors import (
     BadCallError,
@@ -25,7 +27,7 @@ from reprobundle.errors import (
 from reprobundle.format.lock import Lock, lock_digest
 from reprobundle.replay.folder_claim import claimed
 from reprobundle.replay.installer import Installer, make_installer
-from reprobundle.replay.interpreters import find_interpreter
+from reprobundle.replay.interpreters import FoundPython, as_target, find_interpreter
 from reprobundle.replay.stamp import (
     STAMP_NAME,
     Built,
@@ -36,6 +38,13 @@ from reprobundle.replay.stamp import (
 )
 from reprobundle.run.launch import recorder_folder
 from reprobundle.run.lock import TOOLS, Drift, drift, probe, to_lock
+from reprobundle.run.package_sources import package_cache
+from reprobundle.run.pylock_file import (
+    Selection,
+    parse_pylock,
+    requirement_lines,
+    select,
+)
 from reprobundle.run.requirements import LeftOut, Requirements, requirements
 from reprobundle.run.space import require_space, require_writable
 
@@ -77,9 +86,17 @@ class PythonEnvironment:
 
 @dataclass
 class _Plan:
-    """What differs from the lock so far, because this machine cannot have it."""
+    """What is to be installed, and what of the lock this machine cannot have.
+
+    Attributes:
+        lock: The recorded environment.
+        selection: What the lock for all targets comes to here; None without one.
+        without: Names left out.
+        plain: Names of which the plain release is taken.
+    """
 
     lock: Lock
+    selection: Selection | None = None
     without: set[str] = field(default_factory=set)
     plain: set[str] = field(default_factory=set)
 
@@ -91,14 +108,17 @@ def cache_root() -> Path:
     )
 
 
-def environment_folder(lock: Lock, root: Path | None = None) -> Path:
+def environment_folder(
+    lock: Lock, root: Path | None = None, *, pylock: bytes | None = None
+) -> Path:
     """Return the target folder of `lock`: equal locks share one environment."""
-    return (root or cache_root()) / "environments" / lock_digest(lock)[:32]
+    return (root or cache_root()) / "environments" / lock_digest(lock, pylock)[:32]
 
 
 def build_fresh(
     lock: Lock,
     *,
+    pylock: bytes | None = None,
     target: Path | None = None,
     base_python: Path | None = None,
     wheels: Path | None = None,
@@ -115,6 +135,8 @@ def build_fresh(
 
     Args:
         lock: What to install.
+        pylock: The lock for all targets. With it, every file is asked for with its
+            digest, and another system gets the files that were locked for it.
         target: Folder for all of it; by default one named by the lock's digest.
         base_python: Interpreter to build on; by default one of the recorded minor
             version is looked for.
@@ -127,13 +149,15 @@ def build_fresh(
             (``+cpu``) cannot be had. It may compute other numbers and is listed.
 
     Raises:
-        UnfitPythonError, MissingPackageError, HashMismatchError, NoNetworkError,
-        NoSpaceError, NoPermissionError, InstallFailedError: See their docstrings.
+        LockFileError, UnfitPythonError, MissingPackageError, HashMismatchError,
+        NoNetworkError, NoSpaceError, NoPermissionError, InstallFailedError: See their
+            docstrings.
         BadCallError: `wheels` is no folder.
     """
     started = time.monotonic_ns()
     say = progress or _silent
-    folder = (target or environment_folder(lock)).absolute()
+    folder = (target or environment_folder(lock, pylock=pylock)).absolute()
+    digest = lock_digest(lock, pylock)
     if wheels is not None and not wheels.is_dir():
         raise BadCallError(f"folder of wheels {str(wheels)!r} does not exist")
     require_writable(folder)
@@ -148,13 +172,14 @@ def build_fresh(
             folder=folder,
             base=base,
             wheels=wheels.absolute() if wheels else None,
-            cache=(cache or cache_root() / "packages").absolute(),
+            cache=(cache or package_cache()).absolute(),
             say=say,
         )
-        return _build(lock, tool, allow_other_build=allow_other_build)
+        plan = _Plan(lock, _selected(pylock, base, lock))
+        return _build(plan, digest, tool, allow_other_build=allow_other_build)
 
     def standing() -> Built | None:
-        built = standing_environment(folder, lock, say)
+        built = standing_environment(folder, digest, say)
         if built is None or (built.other_builds and not allow_other_build):
             return None
         same = built.environment.python.minor == lock.python.minor
@@ -204,22 +229,44 @@ def _silent(_: str) -> None:
     """Say nothing."""
 
 
-def _build(lock: Lock, tool: Installer, *, allow_other_build: bool) -> Built:
+def _selected(pylock: bytes | None, base: FoundPython, lock: Lock) -> Selection | None:
+    """Return what is locked for this machine, if that is known.
+
+    Raises:
+        MissingPackageError: A package that is needed here is published for others only.
+    """
+    if pylock is None or base.minor != lock.python.minor:
+        return None
+    selection = select(parse_pylock(pylock), as_target(base))
+    for blocker in selection.blockers:
+        names = ", ".join(one.name for one in selection.blockers)
+        raise MissingPackageError(
+            f"{blocker.name}=={blocker.version} is locked for other systems only: "
+            f"{blocker.reason} (without a file for {selection.target}: {names})",
+            package=blocker.name,
+            version=blocker.version,
+            advice="replay on a system that the lock serves; see: reprobundle inspect "
+            f"--target {selection.target}",
+        )
+    return selection
+
+
+def _build(
+    plan: _Plan, digest: str, tool: Installer, *, allow_other_build: bool
+) -> Built:
     started = time.monotonic_ns()
     (tool.folder / STAMP_NAME).unlink(missing_ok=True)
-    plan = _Plan(lock)
     commands = [tool.make_venv()]
     with tool.temporary_folder():
         commands += _install_all(plan, tool, allow_other_build=allow_other_build)
     here = _verified(plan, tool)
     built = Built(
-        lock=lock_digest(lock),
+        lock=digest,
         installer=tool.name,
         commands=tuple(commands),
         environment=here,
         left_out=tuple(
-            (item.name, item.version, item.reason)
-            for item in _requirements(plan, tool).left_out
+            (item.name, item.version, item.reason) for item in _left_out(plan, tool)
         ),
         other_builds=tuple(sorted(plan.plain)),
         elapsed_ns=time.monotonic_ns() - started,
@@ -274,6 +321,8 @@ def _adapt(
 
 
 def _install_plan(plan: _Plan, tool: Installer) -> list[tuple[str, ...]]:
+    if plan.selection is not None:
+        return _install_selection(plan, plan.selection, tool)
     wanted = _requirements(plan, tool)
     if wanted.unhashed and tool.wheels is None:
         name, _, version = wanted.unhashed[0].partition("==")
@@ -296,9 +345,49 @@ def _install_plan(plan: _Plan, tool: Installer) -> list[tuple[str, ...]]:
     return commands
 
 
-def _requirements(plan: _Plan, tool: Installer) -> Requirements:
+def _install_selection(
+    plan: _Plan, selection: Selection, tool: Installer
+) -> list[tuple[str, ...]]:
+    """Install the locked files of this system, then what only the live lock knows."""
+    chosen = {one.name for one in selection.chosen}
+    others = _requirements(plan, tool, but=chosen | set(selection.dropped))
+    if others.unhashed and tool.wheels is None:
+        name, _, version = others.unhashed[0].partition("==")
+        raise _only_local(plan.lock, name, version)
+    hashed, plain = requirement_lines(
+        one for one in selection.chosen if one.name not in TOOLS
+    )
+    groups = {
+        "locked": tuple(hashed),
+        "sources": tuple(plain),
+        "hashed": others.hashed,
+        "others": (*others.pins, *others.unhashed),
+    }
+    return [
+        tool.install(plan.lock, group, lines, no_dependencies=True)
+        for group, lines in groups.items()
+        if lines
+    ]
+
+
+def _left_out(plan: _Plan, tool: Installer) -> Iterator[LeftOut]:
+    yield from _requirements(plan, tool).left_out
+    for name in plan.selection.dropped if plan.selection is not None else ():
+        locked = plan.lock.find(name)
+        if locked is not None:
+            reason = "is not needed on this system"
+            yield LeftOut(name, locked.version, reason)
+
+
+def _requirements(
+    plan: _Plan, tool: Installer, *, but: Collection[str] = ()
+) -> Requirements:
+    lock = plan.lock
+    if but:
+        kept = tuple(item for item in lock.distributions if item.name not in but)
+        lock = msgspec.structs.replace(lock, distributions=kept)
     return requirements(
-        plan.lock,
+        lock,
         without=frozenset(plan.without),
         folder_only=tool.wheels is not None,
     )
@@ -327,23 +416,32 @@ def _verified(plan: _Plan, tool: Installer) -> Lock:
     """Return what was installed, after checking that it is what was asked for."""
     tool.say("checking what was installed")
     here = to_lock(probe(python_of(tool.folder), env=outside_a_run()))
-    wanted = _requirements(plan, tool)
-    left_out = {item.name for item in wanted.left_out}
-    for item in plan.lock.distributions:
-        if item.name in left_out:
-            continue
-        found = here.find(item.name)
-        plain = (
-            item.version.partition("+")[0] if item.name in plan.plain else item.version
-        )
-        if found is None or found.version != plain:
+    for name, version in _expected(plan, tool).items():
+        found = here.find(name)
+        if found is None or found.version != version:
             got = found.version if found else "nothing"
             raise InstallFailedError(
-                f"{item.name}=={plain} was asked for, the installer left {got}",
+                f"{name}=={version} was asked for, the installer left {got}",
                 log=str(tool.log),
                 advice=f"see {str(tool.log)!r}",
             )
     return here
+
+
+def _expected(plan: _Plan, tool: Installer) -> dict[str, str]:
+    """Return the versions that have to be there, by name."""
+    left_out = {item.name for item in _left_out(plan, tool)}
+    expected = {
+        item.name: item.version.partition("+")[0]
+        if item.name in plan.plain
+        else item.version
+        for item in plan.lock.distributions
+        if item.name not in left_out
+    }
+    for one in plan.selection.chosen if plan.selection is not None else ():
+        if one.version and one.name not in TOOLS:
+            expected[one.name] = one.version
+    return expected
 
 
 def _ready(

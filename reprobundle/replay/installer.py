@@ -17,7 +17,8 @@ from reprobundle.errors import EnvironmentUnusableError
 from reprobundle.format.lock import Lock
 from reprobundle.replay.install_failure import explain
 from reprobundle.replay.interpreters import FoundPython
-from reprobundle.replay.package_sources import (
+from reprobundle.run.package_sources import (
+    find_uv,
     pip_environment,
     pip_settings,
     uv_environment,
@@ -235,13 +236,6 @@ def make_installer(
         ),
         say=say,
     )
-
-
-def find_uv() -> Path | None:
-    """Return the uv program on the path or beside our own interpreter."""
-    beside = Path(sys.executable).with_name("uv")
-    found = shutil.which("uv") or (str(beside) if beside.is_file() else None)
-    return Path(found) if found else None
 
 
 @functools.cache

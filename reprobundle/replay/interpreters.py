@@ -12,6 +12,7 @@ from pathlib import Path
 
 from reprobundle.errors import UnfitPythonError
 from reprobundle.format.lock import Interpreter
+from reprobundle.run.targets import Target, target_of
 
 ASK = (
     "import platform as p, sys; sys.stdout.write('\\n'.join(["
@@ -181,3 +182,19 @@ def _phrase(python: FoundPython) -> str:
     if not _is_native(python):
         return f"{words} for {python.architecture}, which runs only translated here"
     return words
+
+
+def as_target(python: FoundPython) -> Target:
+    """Return what the interpreter `python` of this machine can install."""
+    if python.system == "darwin":
+        stated = platform.mac_ver()[0]
+    else:
+        stated = platform.libc_ver()[1]
+    parts = [int(part) for part in stated.split(".")[:2] if part.isdigit()]
+    return target_of(
+        version=python.version,
+        implementation=python.implementation,
+        system=python.system,
+        machine=python.architecture,
+        release=(parts[0], parts[1]) if len(parts) == 2 else (0, 0),
+    )

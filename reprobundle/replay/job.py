@@ -124,7 +124,10 @@ class ReplayJob:
         if options.environment == "fresh":
             self.say("environment: building it from the lock")
             built = build_fresh(
-                self.plan.lock, wheels=options.wheels, progress=self.say
+                self.plan.lock,
+                pylock=self.plan.pylock,
+                wheels=options.wheels,
+                progress=self.say,
             )
             install_entry(built.python)
             self.python = built.python

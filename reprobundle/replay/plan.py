@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from reprobundle.errors import BadCallError, MissingMemberError
 from reprobundle.format.canonical import decode
-from reprobundle.format.lock import Lock
+from reprobundle.format.lock import LOCK_MEMBER, PYLOCK_MEMBER, Lock
 from reprobundle.format.policy import Policy
 from reprobundle.format.reader import Bundle
 from reprobundle.format.record import Record
@@ -41,6 +41,7 @@ class ReplayPlan:
         bundle: Bundle id.
         runs: The sealed runs to repeat, in order.
         policy, lock: As sealed.
+        pylock: The lock for all targets, if the bundle holds one.
         names: Member → path below the scratch folder, of every project and input file.
         files_bytes: Size of these files.
         expected_ns: What the sealed runs took, added up.
@@ -52,6 +53,7 @@ class ReplayPlan:
     runs: tuple[PlannedRun, ...]
     policy: Policy
     lock: Lock
+    pylock: bytes | None
     names: dict[str, str]
     files_bytes: int
     expected_ns: int
@@ -93,7 +95,8 @@ def make_plan(
         bundle=bundle.id,
         runs=wanted,
         policy=read_document(bundle, "policy.json", Policy),
-        lock=read_document(bundle, "lock/environment.json", Lock),
+        lock=read_document(bundle, LOCK_MEMBER, Lock),
+        pylock=bundle.read(PYLOCK_MEMBER) if PYLOCK_MEMBER in bundle.members else None,
         names={member.path: member.path.partition("/")[2] for member in members},
         files_bytes=sum(member.size_bytes for member in members),
         expected_ns=sum(run.record.elapsed_ns for run in wanted),

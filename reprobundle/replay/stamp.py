@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from reprobundle.errors import EnvironmentUnusableError
-from reprobundle.format.lock import Lock, lock_digest
+from reprobundle.format.lock import Lock
 from reprobundle.run.installed_files import damaged_files
 from reprobundle.run.lock import probe, to_lock
 
@@ -21,7 +21,7 @@ class Built(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The stamp of a complete environment.
 
     Attributes:
-        lock: Digest of the lock it was built from.
+        lock: Digest of the locks it was built from.
         installer: Name and version of the installer.
         commands: Commands run, with ``{environment}`` for the target folder.
         environment: What was installed in the end.
@@ -66,18 +66,23 @@ def write_stamp(folder: Path, built: Built) -> None:
 
 
 def standing_environment(
-    folder: Path, lock: Lock, say: Callable[[str], None]
+    folder: Path, digest: str, say: Callable[[str], None]
 ) -> Built | None:
     """Return the stamp of a complete environment that is still as it was built.
 
     A cleaner of caches, a full disk or a later installation may have changed it.
+
+    Args:
+        folder: Where it stands.
+        digest: Of what it has to be built from, see `lock_digest`.
+        say: Told the step.
     """
     try:
         stamp = (folder / STAMP_NAME).read_bytes()
         built = msgspec.json.decode(stamp, type=Built)
     except (OSError, msgspec.DecodeError):
         return None
-    if built.lock != lock_digest(lock):
+    if built.lock != digest:
         return None
     say("checking the environment that stands already")
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from reprobundle.format.findings import Finding
-from reprobundle.format.lock import LOCK_MEMBER
+from reprobundle.format.lock import LOCK_MEMBER, PYLOCK_MEMBER
 from reprobundle.format.manifest import Member
 from reprobundle.format.record import Fact, Randomness, Record, SeedCall
 from reprobundle.verify.checks import finding
@@ -31,7 +31,7 @@ _WORKERS = "torch/utils/data/_utils/worker.py"
 def check_completeness(
     members: Members, sealed: Sealed, replays: Sequence[Record]
 ) -> Iterator[Finding]:
-    """Yield the eight findings of V9.
+    """Yield the findings of V9: eight that are required, one that is not.
 
     Args:
         members: The sealed members by path.
@@ -47,6 +47,7 @@ def check_completeness(
     yield _memory_log(reference)
     yield _output_summary(sealed)
     yield _linux_reference(reference, replays)
+    yield _lock_for_others(members, sealed)
 
 
 def _lockfile(members: Members, sealed: Sealed) -> Finding:
@@ -64,6 +65,18 @@ def _lockfile(members: Members, sealed: Sealed) -> Finding:
         return finding("has-lockfile", "pass", where=min(own))
     return finding(
         "has-lockfile", "fail", "no lockfile and no list of installed packages is here"
+    )
+
+
+def _lock_for_others(members: Members, sealed: Sealed) -> Finding:
+    if PYLOCK_MEMBER in members:
+        return finding("lock-for-others", "pass", where=PYLOCK_MEMBER)
+    why = sealed.lock.pylock_unknown if sealed.lock is not None else ""
+    return finding(
+        "lock-for-others",
+        "not-checked",
+        f"the lock holds for one kind of machine: {why or 'no other was recorded'}",
+        advice="pack where uv and a package index can be reached",
     )
 
 

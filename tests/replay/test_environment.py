@@ -33,16 +33,20 @@ from reprobundle.replay.environment import (
     install_entry,
 )
 from reprobundle.replay.install_failure import explain
-from reprobundle.replay.installer import Installer, find_uv
+from reprobundle.replay.installer import Installer
 from reprobundle.replay.interpreters import find_interpreter
-from reprobundle.replay.package_sources import (
+from reprobundle.replay.stamp import STAMP_NAME
+from reprobundle.run.drift import Drift
+from reprobundle.run.lock import probe, to_lock
+from reprobundle.run.package_sources import (
+    find_uv,
     parse_settings,
     pip_environment,
     uv_environment,
 )
-from reprobundle.replay.stamp import STAMP_NAME
-from reprobundle.run.drift import Drift
-from reprobundle.run.lock import probe, to_lock
+from reprobundle.run.pylock_file import parse_pylock, select
+from reprobundle.run.targets import TARGETS, target_named
+from reprobundle.run.universal_lock import make_pylock
 from tests.replay.wheels import make_wheel, sha256
 from tests.run.installed import add_distribution
 
@@ -55,6 +59,14 @@ HERE = Interpreter(
     platform=sysconfig.get_platform().replace("-", "_").replace(".", "_"),
     libc=" ".join(platform.libc_ver()).strip(),
 )
+
+
+@pytest.fixture(autouse=True)
+def without_our_own_setting(monkeypatch):
+    """What the installers are told is the subject of the tests here."""
+    monkeypatch.delenv("UV_OFFLINE", raising=False)
+
+
 needs_uv = pytest.mark.skipif(find_uv() is None, reason="uv is not installed")
 installers = pytest.mark.parametrize(
     "installer", ["pip", pytest.param("uv", marks=needs_uv)]
@@ -627,8 +639,14 @@ def test_an_environment_with_torch_equals_the_one_that_was_locked(tmp_path, inst
         pytest.skip("torch is not installed in this interpreter")
     kept = tuple(one for one in current.distributions if one.name in names)
     wanted = msgspec.structs.replace(current, distributions=kept)
+    locked = make_pylock(wanted, python=PYTHON, cache=tmp_path / "lock-cache")
+    for name in TARGETS:
+        there = select(parse_pylock(locked), target_named(name, wanted.python))
+        assert "torch" in {one.name for one in there.chosen}
+        assert there.blockers == () or name == "linux-aarch64"
     built = build_fresh(
         wanted,
+        pylock=locked,
         target=tmp_path / "environment",
         base_python=PYTHON,
         cache=tmp_path / "cache",
@@ -638,3 +656,70 @@ def test_an_environment_with_torch_equals_the_one_that_was_locked(tmp_path, inst
     torch = current.find("torch")
     assert torch is not None
     assert run(built.python, "import torch; print(torch.__version__)") == torch.version
+
+
+# -- with the lock for all targets
+
+
+def pylock(wheels: Path, *files: str, marker: str = "") -> bytes:
+    """Return a pylock.toml that locks these wheels by their digests."""
+    text = 'lock-version = "1.0"\ncreated-by = "test"\n'
+    for file in files:
+        name, version = file.split("-")[:2]
+        text += f'[[packages]]\nname = "{name}"\nversion = "{version}"\n{marker}\n'
+        text += f'[[packages.wheels]]\npath = "{file}"\n'
+        text += f'hashes = {{sha256 = "{sha256(wheels / file)}"}}\n'
+    return text.encode()
+
+
+LOCKED = ("alpha-1.0-py3-none-any.whl", "beta-2.0+cpu-py3-none-any.whl")
+
+
+@installers
+def test_locked_files_are_installed_by_their_digests(build, wheels, installer):
+    locked = pylock(wheels, *LOCKED)
+    built = build(lock(ALPHA, BETA), pylock=locked, installer=installer)
+    assert run(built.python, "import beta; print(beta.build)") == "cpu"
+    assert built.drift == ()
+    assert any("--require-hashes" in command for command in built.commands)
+
+
+@installers
+def test_another_file_of_the_same_version_is_refused(build, wheels, installer):
+    locked = pylock(wheels, *LOCKED)
+    make_wheel(wheels, "beta", "2.0+cpu", text="build = 'forged'\n")
+    with pytest.raises(HashMismatchError, match="beta"):
+        build(lock(ALPHA, BETA), pylock=locked, installer=installer)
+
+
+def test_what_this_system_does_not_need_is_left_out_and_said(build, wheels):
+    marker = "marker = \"sys_platform == 'amiga'\""
+    locked = (
+        pylock(wheels, LOCKED[0])
+        + pylock(wheels, LOCKED[1], marker=marker).split(b"\n", 2)[2]
+    )
+    built = build(lock(ALPHA, BETA), pylock=locked)
+    (left_out,) = built.left_out
+    assert (left_out.name, left_out.reason) == ("beta", "is not needed on this system")
+    assert built.drift == ()
+
+
+def test_a_package_locked_for_other_systems_only_stops_before_anything_is_fetched(
+    build, wheels, tmp_path
+):
+    make_wheel(wheels, "gamma", "1.0", tag="cp311-cp311-amiga_3_0_m68k")
+    locked = pylock(wheels, "gamma-1.0-cp311-cp311-amiga_3_0_m68k.whl")
+    with pytest.raises(MissingPackageError, match="locked for other systems") as caught:
+        build(lock(package("gamma", "1.0")), pylock=locked)
+    assert caught.value.stop == "platform"
+    assert "amiga_3_0_m68k" in caught.value.message
+    assert not (tmp_path / "environment" / "venv").exists()
+
+
+def test_another_lock_of_the_same_environment_is_another_environment(build, wheels):
+    wanted = lock(ALPHA, BETA)
+    locked = pylock(wheels, *LOCKED)
+    assert environment_folder(wanted) != environment_folder(wanted, pylock=locked)
+    assert not build(wanted).reused
+    assert not build(wanted, pylock=locked).reused
+    assert build(wanted, pylock=locked).reused

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import ast
 import os
+import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -161,3 +163,16 @@ def uv_environment(
         "UV_LINK_MODE": "copy",
         "UV_PYTHON_DOWNLOADS": "never",
     }
+
+
+def find_uv() -> Path | None:
+    """Return the uv program on the path or beside our own interpreter."""
+    beside = Path(sys.executable).with_name("uv")
+    found = shutil.which("uv") or (str(beside) if beside.is_file() else None)
+    return Path(found) if found else None
+
+
+def package_cache() -> Path:
+    """Return the folder of our own for fetched packages, shared by all environments."""
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return root / "reprobundle" / "packages"
