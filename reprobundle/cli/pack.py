@@ -57,7 +57,7 @@ class _CommandAfterDashes(click.Command):
 @click.option("--expect-failure", is_flag=True, help="Failing is the result.")
 @click.option(
     "--passes",
-    default="measured,repeat",
+    default="measured,repeat,evidence",
     show_default=True,
     help="Passes to make; one that is left out is reported as not checked.",
 )
@@ -115,8 +115,9 @@ def pack(
 ) -> int:
     """Run COMMAND and write one bundle about it.
 
-    The command runs twice in copies of the project: once measured, once again from
-    what the bundle holds. Nothing is written if it fails.
+    The command runs in copies of the project: once measured, once again from what
+    the bundle holds, and, if it loads torch, once traced for evidence about devices
+    and operators. Nothing is written if it fails.
     """
     from reprobundle.format.policy import Intent
     from reprobundle.pack.options import PackOptions

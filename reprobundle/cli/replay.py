@@ -35,7 +35,12 @@ if TYPE_CHECKING:
 )
 @click.option("--yes", is_flag=True, help="Consent to running the bundle's command.")
 @click.option("--smoke", is_flag=True, help="Run the quick claim only.")
-@click.option("--passes", default="measured,repeat", show_default=True)
+@click.option(
+    "--passes",
+    default="measured,evidence",
+    show_default=True,
+    help="Passes to make; evidence is traced, and left out where torch is not loaded.",
+)
 @click.option("--device", type=click.Choice(DEVICES), default="as-is")
 @click.option(
     "--record",

@@ -568,9 +568,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     Attributes:
         schema: Always ``reprobundle/record/1``.
         bundle: Id of the bundle a replay ran; empty inside the seal.
-        role: ``reference``, ``repeat``, ``claim`` (a claim's own command) or
-            ``replay``.
-        pass_name: ``measured``, ``repeat`` or ``evidence``.
+        role: ``reference``, ``repeat``, ``claim`` (a claim's own command),
+            ``evidence`` (a traced run of either) or ``replay``.
+        pass_name: ``measured``, ``repeat`` or ``evidence``. An evidence pass is
+            traced, so it states neither phases nor memory; its outputs show that
+            tracing changed nothing.
         claim: Name of the claim the command serves; ``main`` for the main command.
         runs: For a replay, the number of the sealed run it is compared with; else 0.
         occasion: Shared by all records that one call of ``replay`` made (its passes
@@ -587,7 +589,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     schema: Literal["reprobundle/record/1"] = RECORD_SCHEMA
     bundle: str = ""
-    role: Literal["reference", "repeat", "claim", "replay"]
+    role: Literal["reference", "repeat", "claim", "evidence", "replay"]
     pass_name: Literal["measured", "repeat", "evidence"]
     claim: str = "main"
     runs: Count = 0
@@ -610,3 +612,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     outcome: Outcome
     remarks: tuple[Remark, ...]
     members: tuple[ContentMember, ...]
+
+    @property
+    def loaded_torch(self) -> bool:
+        """Whether any process of the run imported torch."""
+        version = self.environment.get("torch.version")
+        return version is not None and not version.unknown

@@ -28,6 +28,7 @@ from reprobundle.format.record import Command, Fact, FileRead
 from reprobundle.format.writer import SealedBundle, Source, write_bundle
 from reprobundle.pack.contents import Contents, choose, externals
 from reprobundle.pack.options import PackOptions
+from reprobundle.pack.passes import PassName
 from reprobundle.pack.resolving import start_resolving
 from reprobundle.pack.sources import (
     external_sources,
@@ -164,7 +165,7 @@ class PackJob:
         run = dataclasses.replace(
             run, staged=self.digests, members=self.contents.members
         )
-        done = self._assemble(run, role="reference", pass_name="measured")
+        done = self._assemble(run, role="reference")
         if not done.record.outputs and not self.options.expect_failure:
             raise PackRefusedError(
                 "nothing to compare: the command wrote no file and recorded no value",
@@ -177,7 +178,8 @@ class PackJob:
         """Run the command again, from the bundle's own files only."""
         self.say("repeat pass: running it again from what the bundle holds")
         names = sorted(self.contents.members)
-        run = execute(self._plan(names, self.command), self.folder / "run2")
+        plan = self._plan(names, self.command, pass_name="repeat")
+        run = execute(plan, self.folder / "run2")
         if run.launched.exit_status != 0 and not self.options.expect_failure:
             raise PackRefusedError(
                 f"the repeat pass ended with status {run.launched.exit_status}: "
@@ -185,7 +187,7 @@ class PackJob:
                 advice="the bundle lacks something the command needs: name it with "
                 "--input, or stop after one pass with --passes measured",
             )
-        return self._assemble(run, role="repeat", pass_name="repeat")
+        return self._assemble(run, role="repeat")
 
     def claim_passes(self) -> list[Assembled]:
         """Run every claim that has a command of its own."""
@@ -202,11 +204,29 @@ class PackJob:
                     f"{run.launched.exit_status}: {_last_line(run)}",
                     status=run.launched.exit_status,
                 )
-            done.append(
-                self._assemble(
-                    run, role="claim", pass_name="measured", claim=claim.name
-                )
+            done.append(self._assemble(run, role="claim", claim=claim.name))
+        return done
+
+    def evidence_passes(self, measured: list[Assembled]) -> list[Assembled]:
+        """Run again, traced, each command of `measured` that loaded torch.
+
+        A command without torch has nothing to witness, and costs nothing more.
+        """
+        done = []
+        for number, reference in enumerate(measured, start=1):
+            record = reference.record
+            if not record.loaded_torch:
+                continue
+            self.say(f"evidence pass of claim {record.claim!r}: running it traced")
+            plan = self._plan(
+                sorted(self.contents.members), record.command, pass_name="evidence"
             )
+            run = execute(plan, self.folder / f"traced{number}")
+            if run.launched.exit_status != record.outcome.exit_status:
+                # Then tracing broke it, and evidence from another run is none.
+                self.say(f"evidence pass thrown away, it failed: {_last_line(run)}")
+                continue
+            done.append(self._assemble(run, role="evidence", claim=record.claim))
         return done
 
     def _claim_command(self, claim: Claim) -> Command:
@@ -214,7 +234,9 @@ class PackJob:
             self.command, argv=recorded_argv(claim.command, self.project.root)
         )
 
-    def _plan(self, names: list[str], command: Command) -> PassPlan:
+    def _plan(
+        self, names: list[str], command: Command, *, pass_name: PassName = "measured"
+    ) -> PassPlan:
         return PassPlan(
             stage=self.stage,
             names=names,
@@ -224,6 +246,7 @@ class PackJob:
             python=self.python,
             base_environment=os.environ,
             device=self.options.device,
+            pass_name=pass_name,
             original=self.project.root,
             ignored=self.live.folders,
             metrics=self.policy.metrics,
@@ -236,14 +259,12 @@ class PackJob:
         self,
         run: FinishedRun,
         *,
-        role: Literal["reference", "repeat", "claim"],
-        pass_name: Literal["measured", "repeat"],
+        role: Literal["reference", "repeat", "claim", "evidence"],
         claim: str = "main",
     ) -> Assembled:
         return assemble(
             run,
             role=role,
-            pass_name=pass_name,
             claim=claim,
             expected_failure=self.options.expect_failure,
             externals=self.externals,
@@ -314,18 +335,17 @@ class PackJob:
         self.repeatable = results <= {"bit-identical", "within-tolerance"}
 
     def write(
-        self,
-        reference: Assembled,
-        repeat: Assembled | None,
-        claims: list[Assembled],
-        progress: Callable[[int], None] | None,
+        self, runs: list[Assembled], progress: Callable[[int], None] | None
     ) -> SealedBundle:
         """Write the bundle file.
+
+        Args:
+            runs: In the order of their numbers; the first is the reference.
+            progress: As in `write_bundle`.
 
         Raises:
             PackRefusedError: A file has a name that another system could not hold.
         """
-        runs = [reference, *([repeat] if repeat else []), *claims]
         lock, pylock = self.resolving.result()
         sources = [
             *project_sources(self.stage, self.contents),

@@ -44,7 +44,7 @@ class PackOptions:
     metrics: tuple[Metric, ...] = ()
     intent: Intent = field(default_factory=Intent)
     expect_failure: bool = False
-    passes: tuple[PassName, ...] = ("measured", "repeat")
+    passes: tuple[PassName, ...] = ("measured", "repeat", "evidence")
     device: str = "as-is"
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
     echo: bool = False

@@ -43,8 +43,14 @@ def pack(
         reference = job.measured_pass()
         repeat = job.repeat_pass() if "repeat" in options.passes else None
         claims = job.claim_passes()
+        traced = (
+            job.evidence_passes([reference, *claims])
+            if "evidence" in options.passes
+            else []
+        )
         job.settle_policy(reference, repeat)
-        sealed = job.write(reference, repeat, claims, progress)
+        runs = [reference, *([repeat] if repeat else []), *claims, *traced]
+        sealed = job.write(runs, progress)
     return Packed(
         path=options.output,
         sealed=sealed,

@@ -6,7 +6,7 @@ from typing import Literal, cast, get_args
 
 from reprobundle.errors import BadCallError
 
-PassName = Literal["measured", "repeat"]
+PassName = Literal["measured", "repeat", "evidence"]
 
 
 def parse_passes(text: str) -> tuple[PassName, ...]:

@@ -135,6 +135,11 @@ class Clock:
         except Exception as error:
             self._session.trouble("phases", error)
 
+    @property
+    def open_phase(self) -> str:
+        """Name of the phase that is open now, in whichever thread; empty for none."""
+        return self._open[-1][0].name if self._open else ""
+
     def span(self, name: str) -> Span:
         """Return a context manager for a phase that the script names."""
         return Span(self, name)

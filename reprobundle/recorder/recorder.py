@@ -12,6 +12,7 @@ from .beginnings import Beginnings
 from .compiler import run_uncompiled
 from .devices import Devices
 from .ending import Ending
+from .evidence import Evidence
 from .facts import send
 from .files import FileWatch
 from .generators import Generators
@@ -75,6 +76,7 @@ class Recorder:
         self.beginnings = Beginnings(session, self.devices)
         self.loaders = Loaders(session, self.beginnings)
         self.training.on_call = self.beginnings.see_call
+        self.evidence = Evidence(session, self.clock)
         self._sampled = False
         self._variables: dict[str, str | None] = {}
 
@@ -147,6 +149,9 @@ class Recorder:
             ("torch data loaders", self.loaders.use_torch),
             ("torch compiler", self._stay_uncompiled),
         )
+        if self.session.traced:
+            self.training.after_step = self.evidence.after_step
+            parts = (*parts, ("evidence", self.evidence.start))
         for part, action in parts:
             attempt(part, action, torch)
         self.devices.on_accelerator = self.libraries.on_accelerator
@@ -188,6 +193,7 @@ class Recorder:
             self.files.continue_in_fork,
             self.shapes.continue_in_fork,
             self.training.continue_in_fork,
+            self.evidence.continue_in_fork,
         ):
             self.session.attempt("fork", part)
 
@@ -204,6 +210,7 @@ class Recorder:
         attempt = self.session.attempt
         attempt("sampler", self.sampler.stop)
         self.clock.flush()
+        attempt("evidence", self.evidence.finish)
         if self.session.kind == "helper":
             return
         attempt("shapes", self.shapes.send)

@@ -93,6 +93,7 @@ class Session:
         project: Absolute scratch folder that stands for the project.
         seed: To be set before the user's code, or None.
         device: ``as-is``, ``cpu``, ``cuda`` or ``mps``.
+        traced: Whether this is an evidence pass: its times are thrown away.
         kind: ``main``, ``python``, ``fork`` or ``helper``.
         pid: Of this process; differs from ``os.getpid()`` only inside a fork that
             has not been noticed yet.
@@ -105,6 +106,7 @@ class Session:
         self.project: str = os.path.abspath(config["project"])
         self.seed: int | None = config.get("seed")
         self.device: str = config.get("device") or "as-is"
+        self.traced: bool = config.get("pass") == "evidence"
         self.argv = tuple(sys.orig_argv)
         self.kind = self._first_kind()
         self._begin()

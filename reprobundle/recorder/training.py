@@ -62,6 +62,7 @@ class Training:
         self._memory = memory
         self._shapes = shapes
         self.on_call: Callable[[Any, Any, dict[str, Any]], None] | None = None
+        self.after_step: Callable[[int], None] | None = None
         self.continue_in_fork()
 
     def continue_in_fork(self) -> None:
@@ -175,6 +176,8 @@ class Training:
             if steps >= self._rounds.next:
                 self._rounds.advance()
                 self._look_at_step(optimizer, steps)
+            if self.after_step is not None:
+                self.after_step(steps)
 
         hooks: Any = sys.modules["torch.optim.optimizer"]
         hooks.register_optimizer_step_pre_hook(before)

@@ -40,7 +40,7 @@ from reprobundle.replay.environment import (
 )
 from reprobundle.replay.options import ReplayOptions
 from reprobundle.replay.plan import PlannedRun, ReplayPlan
-from reprobundle.run.assemble import Assembled, assemble
+from reprobundle.run.assemble import Assembled, PassName, assemble
 from reprobundle.run.command import replay_base
 from reprobundle.run.execute import PassPlan, execute
 from reprobundle.run.lock import Drift
@@ -166,8 +166,11 @@ class ReplayJob:
         done: list[Assembled] = []
         for planned in self.plan.runs:
             record = planned.record
+            if planned.pass_name == "evidence" and not _loaded_torch(done, record):
+                self.say("evidence pass left out: the command loaded no torch here")
+                continue
             self.say(
-                f"{record.pass_name} pass of claim {record.claim!r}: "
+                f"{planned.pass_name} pass of claim {record.claim!r}: "
                 f"{' '.join(record.command.argv)}"
             )
             assembled = self._run_one(planned)
@@ -179,7 +182,8 @@ class ReplayJob:
     def _run_one(self, planned: PlannedRun) -> Assembled:
         reference = planned.record
         command, missing = self._placed(reference)
-        folder = self.folder / f"run{planned.number}"
+        traced = planned.pass_name == "evidence"
+        folder = self.folder / f"{'traced' if traced else 'run'}{planned.number}"
         if missing is not None:
             return self._stopped(
                 planned,
@@ -191,11 +195,10 @@ class ReplayJob:
                     f"sealed content; extract {missing.member or 'it'} to that place",
                 ),
             )
-        run = execute(self._plan(command), folder)
+        run = execute(self._plan(command, planned.pass_name), folder)
         assembled = assemble(
             run,
             role="replay",
-            pass_name=reference.pass_name,
             claim=reference.claim,
             bundle=self.plan.bundle,
             compared_run=planned.number,
@@ -215,11 +218,12 @@ class ReplayJob:
             planned.record,
             bundle=self.plan.bundle,
             compared_run=planned.number,
+            pass_name=planned.pass_name,
             occasion=self.occasion,
             outcome=outcome,
         )
 
-    def _plan(self, command: Command) -> PassPlan:
+    def _plan(self, command: Command, pass_name: PassName) -> PassPlan:
         return PassPlan(
             stage=self.stage,
             names=self.stage.names,
@@ -229,6 +233,7 @@ class ReplayJob:
             python=self.python,
             base_environment=replay_base(os.environ),
             device=self.options.device,
+            pass_name=pass_name,
             ignored=(self.folder.resolve(), self.python.resolve().parent.parent),
             metrics=self.plan.policy.metrics,
             extra_facts=self.facts,
@@ -285,6 +290,13 @@ class ReplayJob:
             attach_replay(self.options.bundle, record, sources)
             for record, sources in trees
         ]
+
+
+def _loaded_torch(done: list[Assembled], reference: Record) -> bool:
+    """Whether the measured pass of the same claim loaded torch on this machine."""
+    return any(
+        one.record.claim == reference.claim and one.record.loaded_torch for one in done
+    )
 
 
 def _fact(value: str | tuple[str, ...]) -> Fact:

@@ -29,7 +29,7 @@ class ReplayOptions:
     bundle: Path
     environment: str = "current"
     device: str = "as-is"
-    passes: tuple[str, ...] = ("measured", "repeat")
+    passes: tuple[str, ...] = ("measured", "evidence")
     smoke: bool = False
     record_file: Path | None = None
     wheels: Path | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -11,6 +12,7 @@ from reprobundle.format.lock import LOCK_MEMBER, PYLOCK_MEMBER, Lock
 from reprobundle.format.policy import Policy
 from reprobundle.format.reader import Bundle
 from reprobundle.format.record import Record
+from reprobundle.run.assemble import PassName
 
 Document = TypeVar("Document")
 
@@ -27,10 +29,12 @@ class PlannedRun:
     Attributes:
         number: Its number in the bundle.
         record: Its record.
+        pass_name: The pass to make of it.
     """
 
     number: int
     record: Record
+    pass_name: PassName = "measured"
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,9 @@ def make_plan(
 
     Args:
         bundle: An open bundle whose digests have been checked.
-        passes: Which passes of the main command to make: ``measured``, ``repeat``.
+        passes: Which passes to make: ``measured``, ``repeat``, ``evidence``. The
+            repeat pass is made of the main command only; the evidence pass of every
+            command that loaded torch.
         claims: Names of the claims to run; empty for all.
 
     Raises:
@@ -83,12 +89,8 @@ def make_plan(
                 f"this bundle has no claim {name!r}, it has {', '.join(sorted(known))}",
                 advice="leave out --smoke" if name == SMOKE else "name one of these",
             )
-    wanted = tuple(
-        run
-        for run in sealed
-        if (not claims or run.record.claim in claims)
-        and (run.record.role == "claim" or run.record.pass_name in passes)
-    )
+    of_claims = [run for run in sealed if not claims or run.record.claim in claims]
+    wanted = tuple(_wanted(of_claims, passes))
     members = [m for m in bundle.members.values() if m.role in {"project", "input"}]
     peaks = [run.record.memory.peak_rss_bytes.value for run in wanted]
     return ReplayPlan(
@@ -105,6 +107,20 @@ def make_plan(
     )
 
 
+def _wanted(
+    sealed: Sequence[PlannedRun], passes: tuple[str, ...]
+) -> Iterator[PlannedRun]:
+    """Yield the runs to make: measured passes first, traced ones last."""
+    measured = [run for run in sealed if run.record.pass_name == "measured"]
+    yield from measured
+    if "repeat" in passes:
+        yield from (run for run in sealed if run.record.pass_name == "repeat")
+    if "evidence" in passes:
+        for run in measured:
+            if run.record.loaded_torch:
+                yield PlannedRun(run.number, run.record, "evidence")
+
+
 def sealed_runs(bundle: Bundle) -> tuple[PlannedRun, ...]:
     """Return the sealed runs of `bundle` in the order of their numbers."""
     numbers = sorted(
@@ -112,12 +128,13 @@ def sealed_runs(bundle: Bundle) -> tuple[PlannedRun, ...]:
         for path in bundle.members
         if path.startswith("runs/") and path.endswith("/record.json")
     )
-    return tuple(
-        PlannedRun(
-            number=number,
-            record=read_document(bundle, f"runs/{number}/record.json", Record),
-        )
+    records = (
+        read_document(bundle, f"runs/{number}/record.json", Record)
         for number in numbers
+    )
+    return tuple(
+        PlannedRun(number, record, record.pass_name)
+        for number, record in zip(numbers, records, strict=True)
     )
 
 

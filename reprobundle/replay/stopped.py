@@ -16,7 +16,7 @@ from reprobundle.format.record import (
     Record,
 )
 from reprobundle.run.accessed import Accesses
-from reprobundle.run.assemble import Assembled
+from reprobundle.run.assemble import Assembled, PassName
 from reprobundle.run.command import platform_name
 
 
@@ -25,6 +25,7 @@ def record(
     *,
     bundle: str,
     compared_run: int,
+    pass_name: PassName,
     occasion: str,
     outcome: Outcome,
 ) -> Assembled:
@@ -34,6 +35,7 @@ def record(
         reference: The sealed record that was to be repeated.
         bundle: As in `Record`.
         compared_run: As `runs` in `Record`.
+        pass_name: As in `Record`.
         occasion: As in `Record`.
         outcome: Holds the stop reason.
     """
@@ -43,6 +45,7 @@ def record(
         reference,
         bundle=bundle,
         role="replay",
+        pass_name=pass_name,
         runs=compared_run,
         occasion=occasion,
         tool=f"reprobundle {__version__}",

@@ -40,7 +40,7 @@ def _told(
     yield "integrity", "every digest is right", "good"
     for run in plan.runs:
         command = " ".join(run.record.command.argv)
-        which = f"({run.record.pass_name} pass, claim {run.record.claim})"
+        which = f"({run.pass_name} pass, claim {run.record.claim})"
         yield "will run", f"{command}  {which}", "strong"
     memory = text.size(plan.peak_bytes) if plan.peak_bytes else "unknown"
     time, disk = text.duration(plan.expected_ns), text.size(3 * plan.files_bytes)

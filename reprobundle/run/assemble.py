@@ -31,6 +31,8 @@ from reprobundle.run.randomness import randomness
 
 OUTPUT_LIMIT_BYTES = 4 << 30
 
+PassName = Literal["measured", "repeat", "evidence"]
+
 
 @dataclass(frozen=True)
 class FinishedRun:
@@ -46,6 +48,7 @@ class FinishedRun:
         python: The user's interpreter, or None.
         work: A folder for files made on the way.
         device: Device asked for.
+        pass_name: As in `Record`.
         metrics: Numbers to read from the standard output.
         hide: Pairs of text and replacement for every recorded text.
         extra_facts: Facts that the launcher knows, such as the git commit.
@@ -60,6 +63,7 @@ class FinishedRun:
     python: Path | None
     work: Path
     device: str = "as-is"
+    pass_name: PassName = "measured"
     metrics: tuple[Metric, ...] = ()
     hide: list[tuple[str, str]] = field(default_factory=list)
     extra_facts: Mapping[str, Fact] = field(default_factory=dict)
@@ -84,8 +88,7 @@ class Assembled:
 def assemble(
     run: FinishedRun,
     *,
-    role: Literal["reference", "repeat", "claim", "replay"],
-    pass_name: Literal["measured", "repeat", "evidence"],
+    role: Literal["reference", "repeat", "claim", "evidence", "replay"],
     claim: str = "main",
     bundle: str = "",
     compared_run: int = 0,
@@ -99,7 +102,6 @@ def assemble(
     Args:
         run: The finished run.
         role: As in `Record`.
-        pass_name: As in `Record`.
         claim: As in `Record`.
         bundle: As in `Record`.
         occasion: As in `Record`.
@@ -116,18 +118,21 @@ def assemble(
     access = accesses(files, run.places)
     outputs, missing_metrics = _outputs(run, files, access, sealed or {})
     content = {**outputs.content, **_logs(run)}
+    traced = run.pass_name == "evidence"
     samples = memory_log.memory_samples(files, run.launched.start_ns)
+    samples = () if traced else samples
     kept = memory_log.thinned(samples)
     if kept:
         content["memory.json"] = _write(
             run.work / "memory.json", encode(MemorySeries(samples=kept))
         )
-    phases, _ = facts.phases(files)
+    # What tracing costs is no property of the run: times and memory are thrown away.
+    phases = () if traced else facts.phases(files)[0]
     processes = facts.processes(files, run.launched)
     record = Record(
         bundle=bundle,
         role=role,
-        pass_name=pass_name,
+        pass_name=run.pass_name,
         claim=claim,
         runs=compared_run,
         occasion=occasion,

@@ -10,7 +10,7 @@ from pathlib import Path
 from reprobundle.format.policy import Metric
 from reprobundle.format.record import Command, Fact
 from reprobundle.run.accessed import Places
-from reprobundle.run.assemble import OUTPUT_LIMIT_BYTES, FinishedRun
+from reprobundle.run.assemble import OUTPUT_LIMIT_BYTES, FinishedRun, PassName
 from reprobundle.run.command import run_environment, runnable_argv
 from reprobundle.run.launch import launch, make_session
 from reprobundle.run.project import Stage, changed_files, make_scratch, snapshot
@@ -29,6 +29,7 @@ class PassPlan:
         python: The interpreter to run with.
         base_environment: Variables of the machine.
         device: ``as-is`` or a device type.
+        pass_name: As in the run record.
         original: The original project at pack, None at replay.
         ignored: Folders that are machinery, never inputs: environments, caches.
         metrics: Numbers to read from the standard output.
@@ -44,6 +45,7 @@ class PassPlan:
     python: Path
     base_environment: Mapping[str, str]
     device: str = "as-is"
+    pass_name: PassName = "measured"
     original: Path | None = None
     ignored: tuple[Path, ...] = ()
     metrics: tuple[Metric, ...] = ()
@@ -62,7 +64,11 @@ def execute(plan: PassPlan, folder: Path) -> FinishedRun:
     make_scratch(plan.stage, plan.names, scratch)
     scratch = scratch.resolve()
     session = make_session(
-        folder / "session", scratch, seed=plan.command.seed, device=plan.device
+        folder / "session",
+        scratch,
+        seed=plan.command.seed,
+        device=plan.device,
+        pass_name=plan.pass_name,
     )
     work = folder / "work"
     work.mkdir()
@@ -94,6 +100,7 @@ def execute(plan: PassPlan, folder: Path) -> FinishedRun:
         python=plan.python,
         work=work,
         device=plan.device,
+        pass_name=plan.pass_name,
         metrics=plan.metrics,
         hide=_hidden(scratch, plan.original, folder),
         extra_facts=plan.extra_facts,

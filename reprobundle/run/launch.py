@@ -88,7 +88,12 @@ class Launched:
 
 
 def make_session(
-    folder: Path, project: Path, *, seed: int | None, device: str
+    folder: Path,
+    project: Path,
+    *,
+    seed: int | None,
+    device: str,
+    pass_name: str = "measured",
 ) -> Session:
     """Create the session folder for one run and copy the recorder into it.
 
@@ -97,6 +102,7 @@ def make_session(
         project: The scratch folder that stands for the project.
         seed: Seed to set before the user's code, or None.
         device: ``as-is``, ``cpu``, ``cuda`` or ``mps``.
+        pass_name: As in the run record; ``evidence`` turns tracing on.
     """
     session = Session(folder)
     session.events.mkdir(parents=True)
@@ -109,7 +115,12 @@ def make_session(
         ignore=shutil.ignore_patterns("__pycache__", "*.pyc"),
     )
     shutil.copyfile(source / "entry" / "sitecustomize.py", enter / "sitecustomize.py")
-    config = {"project": str(project), "seed": seed, "device": device}
+    config = {
+        "project": str(project),
+        "seed": seed,
+        "device": device,
+        "pass": pass_name,
+    }
     (folder / "config.json").write_text(json.dumps(config))
     return session
 

@@ -115,7 +115,11 @@ def _error(members: Mapping[str, Member], reference: Record) -> Finding:
 
 
 def _memory(records: Sequence[Record]) -> Finding:
-    accelerated = [record for record in records if device_of(record) != "cpu"]
+    accelerated = [
+        record
+        for record in records
+        if device_of(record) != "cpu" and record.pass_name != "evidence"
+    ]
     if not accelerated:
         return finding("lists-memory", "not-applicable", "every run used the CPU only")
     for record in accelerated:

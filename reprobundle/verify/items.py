@@ -148,6 +148,12 @@ EVERY_ITEM: tuple[Item, ...] = (
         "agree only because their own noise widened it.",
         _WARNS,
     ),
+    Item(
+        "tracing-changed-reference",
+        "V11",
+        "The traced run gave other results than the measured one, or none was made.",
+        _WARNS,
+    ),
     # --- one replay
     Item("same-run", "V12", "The replay stands against no sealed run.", _DIFFERS),
     Item("same-files", "V12", "The replay started from other files.", _DIFFERS),

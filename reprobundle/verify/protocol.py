@@ -20,19 +20,20 @@ def sealed_counterpart(
     """Return the sealed run a replay stands against, and the finding about that.
 
     The replay names the run, but may not choose one that served another claim or was
-    another pass: the measured pass is compared with the measured pass.
+    another pass: the measured pass is compared with the measured pass, and so is the
+    traced one, for tracing must change nothing.
     """
     reference = runs.get(replay.runs)
     if reference is None:
         reason = f"it names sealed run {replay.runs}, the bundle has no such run"
         return None, finding("same-run", "fail", reason, got=replay.runs)
-    for field in ("claim", "pass_name"):
-        expected, got = getattr(reference, field), getattr(replay, field)
+    stands_for = "measured" if replay.pass_name == "evidence" else replay.pass_name
+    for what, expected, got in (
+        ("claim", reference.claim, replay.claim),
+        ("pass", reference.pass_name, stands_for),
+    ):
         if expected != got:
-            reason = (
-                f"it is a {field.removesuffix('_name')} {got!r}, "
-                f"sealed run {replay.runs} is {expected!r}"
-            )
+            reason = f"it is a {what} {got!r}, sealed run {replay.runs} is {expected!r}"
             mismatch = finding("same-run", "fail", reason, expected=expected, got=got)
             return None, mismatch
     return reference, finding("same-run", "pass", where=f"runs/{replay.runs}")

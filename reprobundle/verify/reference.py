@@ -105,6 +105,63 @@ def check_repeat(bundle: Bundle, sealed: Sealed) -> Iterator[Finding]:
     yield from _repeats(comparisons, sealed.policy)
 
 
+def check_traced(bundle: Bundle, sealed: Sealed) -> Iterator[Finding]:
+    """Yield whether tracing changed nothing in the sealed runs (V11)."""
+    traced = {
+        record.claim: number
+        for number, record in sorted(sealed.runs.items())
+        if record.role == "evidence"
+    }
+    for number, record in sorted(sealed.runs.items()):
+        if record.role not in ("reference", "claim"):
+            continue
+        where = f"runs/{number}"
+        if record.claim in traced:
+            yield _untouched(bundle, sealed, number, traced[record.claim])
+        elif record.loaded_torch:
+            yield finding(
+                "tracing-changed-reference",
+                "not-checked",
+                "no evidence pass was made: which operators it ran is not known",
+                where=where,
+                advice="pack with --passes measured,repeat,evidence",
+            )
+        else:
+            reason = "the run loaded no torch: there are no operators to trace"
+            yield finding(
+                "tracing-changed-reference", "not-applicable", reason, where=where
+            )
+
+
+def _untouched(bundle: Bundle, sealed: Sealed, number: int, traced: int) -> Finding:
+    """Return whether a traced run gave what the measured one gave."""
+    from reprobundle.verify.compare import compare_outputs
+
+    measured, again = sealed.runs[number], sealed.runs[traced]
+    where = f"runs/{traced}"
+    endings = [one for one in check_ending(measured, again) if one.outcome != "pass"]
+    bad = [
+        f"{item.name}: {item.reason or item.result}"
+        for item in compare_outputs(
+            measured,
+            again,
+            sealed_content(bundle, number, measured),
+            sealed_content(bundle, traced, again),
+            policy=sealed.policy,
+        )
+        if not item.excluded and item.result not in _GOOD
+    ]
+    reasons = [*(one.reason for one in endings), *bad]
+    if not reasons:
+        return finding("tracing-changed-reference", "pass", where=where)
+    return finding(
+        "tracing-changed-reference",
+        "warn",
+        f"the traced run is another one than the measured: {reasons[0]}",
+        where=where,
+    )
+
+
 def _repeats(
     comparisons: tuple[OutputComparison, ...], policy: Policy
 ) -> Iterator[Finding]:

@@ -30,7 +30,12 @@ from reprobundle.verify.integrity import (
     refusal,
 )
 from reprobundle.verify.membership import check_run_members
-from reprobundle.verify.reference import check_policy, check_reference, check_repeat
+from reprobundle.verify.reference import (
+    check_policy,
+    check_reference,
+    check_repeat,
+    check_traced,
+)
 from reprobundle.verify.replays import read_replay
 from reprobundle.verify.sealed import Sealed, read_sealed
 from reprobundle.verify.verdict import (
@@ -200,6 +205,7 @@ class _Verification:
             findings += self._not_asked_for()
             return self._integrity_verdict()
         findings += check_repeat(self.bundle, self.sealed)
+        findings += check_traced(self.bundle, self.sealed)
         by_replay = {one.id: self._judge(self.sealed, one) for one in chosen}
         advice = f"reprobundle replay {self.bundle.path.name}"
         findings += check_claims(
@@ -242,6 +248,7 @@ class _Verification:
     def _not_asked_for(self) -> Iterator[Finding]:
         reason = "only integrity and completeness were asked for"
         yield finding("reference-not-repeatable", "not-checked", reason)
+        yield finding("tracing-changed-reference", "not-checked", reason)
         for one in self.replays:
             yield finding("same-run", "not-checked", reason, where=f"replays/{one.id}")
 

@@ -77,7 +77,9 @@ class Launcher:
         self.folder = folder
         self._count = 0
 
-    def session(self, project: Path, *, seed: int | None, device: str) -> Path:
+    def session(
+        self, project: Path, *, seed: int | None, device: str, traced: bool
+    ) -> Path:
         self._count += 1
         session = self.folder / f"session-{self._count}"
         (session / "events").mkdir(parents=True)
@@ -91,7 +93,12 @@ class Launcher:
         shutil.copyfile(
             RECORDER / "entry" / "sitecustomize.py", enter / "sitecustomize.py"
         )
-        config = {"project": str(project), "seed": seed, "device": device}
+        config = {
+            "project": str(project),
+            "seed": seed,
+            "device": device,
+            "pass": "evidence" if traced else "measured",
+        }
         (session / "config.json").write_text(json.dumps(config))
         return session
 
@@ -117,10 +124,11 @@ class Launcher:
         stdin: str = "",
         python_path: bool = True,
         recorded: bool = True,
+        traced: bool = False,
     ) -> Run:
         """Run `argv` (``python`` is this interpreter) in a project of `files`."""
         project = project or self.project(files or {})
-        session = self.session(project, seed=seed, device=device)
+        session = self.session(project, seed=seed, device=device, traced=traced)
         environment = plain_environment()
         if recorded:
             environment["REPROBUNDLE_SESSION"] = str(session)

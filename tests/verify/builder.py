@@ -229,6 +229,7 @@ class Bench:
     policy: Policy = field(default_factory=default_policy)
     reference: Run = field(default_factory=Run)
     repeat: Run | None = field(default_factory=Run)
+    evidence: Run | None = None
     claims: dict[str, Run] = field(default_factory=dict)
     lock: bytes = LOCK
     left_out: tuple[str, ...] = ()
@@ -240,11 +241,20 @@ class Bench:
         return self.folder / "digits.rpb.zip"
 
     def pack(self) -> Bench:
-        runs = [(self.reference, {"role": "reference"})]
+        runs: list[tuple[Run, dict[str, object]]] = [
+            (self.reference, {"role": "reference"})
+        ]
         if self.repeat is not None:
             runs.append((self.repeat, {"role": "repeat", "pass_name": "repeat"}))
         for claim, run in self.claims.items():
             runs.append((run, {"role": "claim", "claim": claim}))
+        if self.evidence is not None:
+            traced: dict[str, object] = {
+                "role": "evidence",
+                "pass_name": "evidence",
+                "phases": (),
+            }
+            runs.append((self.evidence, traced))
         sources = [
             Source("project/train.py", "project", SCRIPT),
             Source("inputs/data.csv", "input", DATA),

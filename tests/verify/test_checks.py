@@ -196,6 +196,12 @@ def other_start(bench):
     return bench.verify()
 
 
+def tracing_differs(bench):
+    bench.evidence = Run(FAR)
+    bench.pack().replay()
+    return bench.verify()
+
+
 def two_replays(bench):
     bench.pack().replay(Run(dict(FAR)), occasion="1" * 16)
     bench.replay(occasion="2" * 16)
@@ -307,6 +313,7 @@ CASES = {
     "reference-ending": sealed(outcome=Outcome(exit_status=3)),
     "reference-trouble": sealed(processes=MISSED),
     "reference-not-repeatable": repeat_differs,
+    "tracing-changed-reference": tracing_differs,
     "same-run": replayed(runs=9),
     "same-files": replayed(files_digest="0" * 64),
     "same-command": replayed(command=Command(argv=("python", "x.py"), seed=0)),

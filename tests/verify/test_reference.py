@@ -11,6 +11,7 @@ from reprobundle.format.record import (
 )
 from reprobundle.verify.defaults import default_policy
 from tests.verify.builder import (
+    ENVIRONMENT,
     ERROR,
     FAR,
     NEAR,
@@ -89,3 +90,51 @@ def test_a_reference_that_cannot_be_trusted_is_incomplete(bench):
     bench.reference = Run(changes={"remarks": (remark,)})
     bench.pack().replay()
     assert bench.verify().verdict == "INCOMPLETE"
+
+
+def test_a_traced_run_with_the_same_results_shows_that_tracing_changed_nothing(bench):
+    bench.evidence = Run()
+    report = bench.pack().verify()
+    assert found(report, "tracing-changed-reference", "pass")
+
+
+def test_a_traced_run_with_other_results_is_a_warning(bench):
+    bench.evidence = Run(outputs(logits=FAR))
+    bench.pack().replay()
+    report = bench.verify()
+    assert report.verdict == "REPRODUCED WITH WARNINGS"
+    warning = found(report, "tracing-changed-reference", "warn")[0]
+    assert "out/logits.npy" in warning.reason
+
+
+def test_a_traced_run_that_failed_is_a_warning(bench):
+    bench.evidence = Run(changes={"outcome": Outcome(exit_status=1)})
+    report = bench.pack().verify()
+    assert "failed" in found(report, "tracing-changed-reference", "warn")[0].reason
+
+
+def test_a_reference_with_torch_that_nobody_traced_is_a_named_gap(bench):
+    bench.pack().replay()
+    report = bench.verify()
+    assert "tracing-changed-reference" in report.not_checked
+    assert report.exit_status == 0
+
+
+def test_a_reference_without_torch_has_nothing_to_trace(bench):
+    plain = {k: v for k, v in ENVIRONMENT.items() if not k.startswith("torch")}
+    bench.reference = Run(changes={"environment": plain})
+    report = bench.pack().verify()
+    assert found(report, "tracing-changed-reference", "not-applicable")
+
+
+def test_a_traced_replay_stands_against_the_measured_run(bench):
+    bench.pack().replay(pass_name="evidence", phases=())
+    report = bench.verify()
+    assert report.exit_status == 0
+    assert found(report, "same-run", "pass")
+    bench.replay(pass_name="evidence", phases=(), runs=2, occasion="1" * 16)
+    judged = bench.verify().judgements[-1]
+    assert (judged.verdict, "pass 'measured'" in judged.reasons[0]) == (
+        "NOT REPRODUCED",
+        True,
+    )

@@ -1,0 +1,121 @@
+"""See every operator that torch runs, below autograd, in all threads of the process.
+
+The dispatch mode used here is torch's own (``torch.utils._python_dispatch``). It lies
+on the stack of each thread; backward passes that run in a device's thread inherit it
+from the caller, other threads get one of their own when they start.
+"""
+
+# ruff: noqa: ANN401 -- objects of the user's libraries pass through here
+from __future__ import annotations
+
+import threading
+from typing import NamedTuple
+
+from .replace import replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .phases import Clock
+    from .session import Session
+
+
+class OperatorCall(NamedTuple):
+    """One operator that ran.
+
+    Attributes:
+        operator: A ``torch._ops.OpOverload``; ``str`` of it is ``aten.add.Tensor``.
+        arguments, named: What it was called with.
+        result: What it returned.
+        step: Optimizer steps completed before it.
+        phase: The open phase: ``forward``, ``backward``, ``optimizer``, ``data`` …;
+            empty between phases.
+    """
+
+    operator: Any
+    arguments: Any
+    named: Any
+    result: Any
+    step: int
+    phase: str
+
+
+class OperatorStream:
+    """Call `see` after each operator of the user's code.
+
+    Args:
+        session: Where trouble goes.
+        clock: Knows the step and the open phase.
+        see: Gets each call; what it runs itself is not reported.
+    """
+
+    def __init__(
+        self, session: Session, clock: Clock, see: Callable[[OperatorCall], None]
+    ) -> None:
+        self._session = session
+        self._clock = clock
+        self._see = see
+        self._inside = threading.local()
+
+    def start(self, torch: Any) -> None:
+        """Push the mode on this thread, and on every thread that starts later."""
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        mode = _mode_class(TorchDispatchMode, self)
+        mode().__enter__()
+        self._follow_threads(mode)
+
+    def _follow_threads(self, mode: Any) -> None:
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def run_with_mode(thread: threading.Thread) -> None:
+                with mode():
+                    original(thread)
+
+            return run_with_mode
+
+        # Not `run`: classes of the user's override that one.
+        replace(threading.Thread, "_bootstrap_inner", make)
+
+    def report(self, operator: Any, arguments: Any, named: Any, result: Any) -> None:
+        """Pass a call on, unless it is one of an observer's own."""
+        inside = self._inside
+        if getattr(inside, "busy", False):
+            return
+        inside.busy = True
+        try:
+            clock = self._clock
+            call = OperatorCall(
+                operator, arguments, named, result, clock.steps, clock.open_phase
+            )
+            self._see(call)
+        finally:
+            inside.busy = False
+
+
+def _mode_class(base: Any, stream: OperatorStream) -> Any:
+    """Return a dispatch mode that reports to `stream` and changes nothing.
+
+    torch is imported by the user's code, so its classes exist only now.
+    """
+
+    class Operators(base):  # type: ignore[misc]
+        """Report each operator after it ran."""
+
+        # With an ordinary mode on the stack the compiler skips every frame, and
+        # would go on skipping it; see torch/_dynamo/convert_frame.py.
+        @classmethod
+        def ignore_compile_internals(cls) -> bool:
+            return True
+
+        supports_higher_order_operators = True
+
+        def __torch_dispatch__(
+            self, operator: Any, types: Any, arguments: Any = (), named: Any = None
+        ) -> Any:
+            result = operator(*arguments, **(named or {}))
+            stream.report(operator, arguments, named or {}, result)
+            return result
+
+    return Operators
