@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -16,12 +16,13 @@ from reprobundle.format.record import (
     ContentMember,
     Fact,
     FileRead,
+    Memory,
     MemorySeries,
     Outcome,
     Record,
     Remark,
 )
-from reprobundle.run import facts, memory_log, produced, remarks
+from reprobundle.run import facts, hints, memory_log, produced, remarks
 from reprobundle.run.accessed import Accesses, Places, accesses
 from reprobundle.run.command import platform_name
 from reprobundle.run.events import End, EventFile, read_events
@@ -129,6 +130,15 @@ def assemble(
     # What tracing costs is no property of the run: times and memory are thrown away.
     phases = () if traced else facts.phases(files)[0]
     processes = facts.processes(files, run.launched)
+    log = memory_log.memory(
+        files,
+        samples,
+        environment,
+        series="memory.json",
+        kept=len(kept),
+        hide=run.hide,
+    )
+    sources = _sources(files, run.places.scratch)
     record = Record(
         bundle=bundle,
         role=role,
@@ -151,18 +161,11 @@ def assemble(
         ),
         processes=processes,
         phases=phases,
-        memory=memory_log.memory(
-            files,
-            samples,
-            environment,
-            series="memory.json",
-            kept=len(kept),
-            hide=run.hide,
-        ),
+        memory=log,
         devices=facts.devices(files, environment, run.device),
         files_digest=files_digest(list(run.staged.items())),
         reads=_reads(run, access, externals or {}),
-        sources=_sources(files, run.places.scratch),
+        sources=sources,
         outputs=tuple(outputs.outputs),
         outcome=_outcome(run, files, expected_failure=expected_failure),
         remarks=(
@@ -175,6 +178,7 @@ def assemble(
                 seed=run.command.seed,
             ),
             *_output_remarks(outputs, missing_metrics),
+            *(_memory_remarks(log, run, sources) if role == "reference" else ()),
         ),
         members=tuple(
             ContentMember(
@@ -284,6 +288,23 @@ def _outcome(
         expected_failure=expected_failure,
         error=facts.error(files, run.hide) if failed else None,
     )
+
+
+def _memory_remarks(
+    log: Memory, run: FinishedRun, sources: tuple[str, ...]
+) -> Iterator[Remark]:
+    """Yield what the memory log shows, and what in the sources may be behind it."""
+    for growth in log.growth:
+        if growth.kind in ("linear", "with-shapes"):
+            yield Remark(
+                id="memory-grows",
+                severity="gap",
+                where=growth.counter,
+                text=f"memory grows ({growth.kind}) by "
+                f"{float(growth.bytes_per_round):,.0f} bytes a {log.rounds}, outside "
+                f"its noise of {float(growth.noise_bytes_per_round):,.0f}",
+            )
+    yield from hints.hints_in(run.places.scratch, sources)
 
 
 def _output_remarks(

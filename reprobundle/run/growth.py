@@ -7,20 +7,23 @@ The method, in the order in which it decides:
 2. The rest is cut into ten stretches of equal length; the median of each stretch
    takes out what comes and goes within it.
 3. The slopes from median to median are nine figures. Their median is the slope (a
-   Theil-Sen estimate over neighbours; Sen, JASA 63, 1968), and how they scatter around
-   it (1.4826 times the median absolute deviation, Rousseeuw and Croux, JASA 88, 1993)
-   is the noise of this very run on this very machine. The *band* is three times that,
-   and at least 1 KiB a round: the recorder's own lists grow too.
-4. ``linear``: the slope is outside the band, and most stretches went up by half of it
-   or more. ``step``: one rise between two stretches holds most of what was gained.
-   ``flat``: neither, and the whole gain is inside the band or below 1 MiB. Anything
-   else is ``unclear``.
-5. Growth counts as ``with-shapes`` if it happened between samples that had a new input
-   shape between them, and the samples without one stayed inside the band.
+   Theil-Sen estimate over neighbours; Sen, JASA 63, 1968). How they scatter around it
+   (1.4826 times the median absolute deviation, Rousseeuw and Croux, JASA 88, 1993) is
+   the noise of this very run on this very machine; the standard error of a median of n
+   is 1.2533 times that by the root of n. The *band* is three standard errors, and at
+   least 1 KiB a round: the recorder's own lists grow too.
+4. ``linear``: the slope is outside the band, nearly all stretches went up, and most of
+   them by half of the slope or more. ``step``: one rise between two stretches holds
+   most of what was gained. ``flat``: neither, and the whole gain is inside the band or
+   below 1 MiB. Anything else is ``unclear``.
+5. Growth counts as ``with-shapes`` if it happened where a new input shape had come
+   since the sample before or the one before that, and elsewhere stayed inside the band
+   or was less than half of the slope. The reason states both figures.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from itertools import pairwise
@@ -32,14 +35,19 @@ FEWEST_SAMPLES = 12
 _WARMUP_SHARE = 0.1
 _WARMUP_ROUNDS = 3
 _STRETCHES = 10
-_BAND_DEVIATIONS = 3
+_BAND_ERRORS = 3
 # Makes the median absolute deviation of a normal distribution its standard deviation.
 _DEVIATION = 1.4826
+_ERROR_OF_MEDIAN = 1.2533
 SMALLEST_BAND_BYTES = 1024.0
 SMALLEST_STEP_BYTES = 1 << 20
 # Of nine slopes.
+_NEARLY_ALL = 0.75
 _MOST = 0.6
 _ONE_RISE = 0.8
+# A share of the slope that may come without a new shape: freed blocks are found again
+# only some rounds later.
+_LITTLE = 0.5
 
 
 class Point(NamedTuple):
@@ -114,7 +122,8 @@ def _trend(points: Sequence[Point]) -> _Trend:
     )
     slope = statistics.median(slopes)
     scatter = statistics.median(abs(one - slope) for one in slopes)
-    band = max(_BAND_DEVIATIONS * _DEVIATION * scatter, SMALLEST_BAND_BYTES)
+    error = _ERROR_OF_MEDIAN * _DEVIATION * scatter / math.sqrt(len(slopes))
+    band = max(_BAND_ERRORS * error, SMALLEST_BAND_BYTES)
     return _Trend(slopes, gains, slope, band)
 
 
@@ -155,18 +164,24 @@ def _kind(points: Sequence[Point], trend: _Trend) -> tuple[GrowthKind, str]:
 def _is_linear(trend: _Trend) -> bool:
     if trend.slope <= trend.band:
         return False
-    rising = sum(slope >= trend.slope / 2 for slope in trend.slopes)
-    return rising >= _MOST * len(trend.slopes)
+    rising = sum(slope > 0 for slope in trend.slopes)
+    as_much = sum(slope >= trend.slope / 2 for slope in trend.slopes)
+    many = len(trend.slopes)
+    return rising >= _NEARLY_ALL * many and as_much >= _MOST * many
 
 
 def _by_shapes(points: Sequence[Point], trend: _Trend) -> tuple[GrowthKind, str]:
     """Tell growth with new input shapes from growth without."""
     new: list[tuple[int, int]] = []
     old: list[tuple[int, int]] = []
+    was_new = False
     for before, after in pairwise(points):
         rounds = after.round - before.round
         gained = (after.bytes - before.bytes, rounds)
-        (new if after.shapes > before.shapes else old).append(gained)
+        is_new = after.shapes > before.shapes
+        # What a script keeps after the sample of a round shows in the next one.
+        (new if is_new or was_new else old).append(gained)
+        was_new = is_new
     if not new:
         return "linear", ""
     if not old:
@@ -176,7 +191,7 @@ def _by_shapes(points: Sequence[Point], trend: _Trend) -> tuple[GrowthKind, str]
         )
         return "unclear", reason
     known = _per_round(old)
-    if known <= max(trend.band, trend.slope / 10, SMALLEST_BAND_BYTES):
+    if known <= max(trend.band, trend.slope * _LITTLE):
         reason = (
             f"{round(_per_round(new))} bytes a round where a new input shape came, "
             f"{round(known)} elsewhere"
