@@ -54,6 +54,13 @@ class _CommandAfterDashes(click.Command):
     metavar="NAME=REGEX",
     help="A number the command prints that counts as a result.",
 )
+@click.option(
+    "--fact",
+    "facts",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A fact that cannot be observed, such as model_commit=4f2a; kept as stated.",
+)
 @click.option("--expect-failure", is_flag=True, help="Failing is the result.")
 @click.option(
     "--passes",
@@ -101,6 +108,7 @@ def pack(
     inputs: tuple[Path, ...],
     policy: Path | None,
     metrics: tuple[str, ...],
+    facts: tuple[str, ...],
     expect_failure: bool,
     passes: str,
     project: Path | None,
@@ -124,6 +132,7 @@ def pack(
     from reprobundle.pack.pack import pack as run_pack
     from reprobundle.pack.passes import parse_passes
     from reprobundle.pack.policy import parse_metric
+    from reprobundle.pack.stated import parse_facts
     from reprobundle.report.packed import render_packed
     from reprobundle.report.progress import progress
     from reprobundle.report.screen import Screen
@@ -138,6 +147,7 @@ def pack(
         inputs=inputs,
         policy=policy,
         metrics=tuple(parse_metric(metric) for metric in metrics),
+        facts=parse_facts(facts),
         intent=Intent(
             purpose=purpose,
             scenario=scenario,

@@ -250,7 +250,7 @@ class PackJob:
             original=self.project.root,
             ignored=self.live.folders,
             metrics=self.policy.metrics,
-            extra_facts=_git_facts(self.project.git),
+            extra_facts={**_git_facts(self.project.git), **self.options.facts},
             echo=self.options.echo,
             output_limit_bytes=self.options.output_limit_bytes,
         )

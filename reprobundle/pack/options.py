@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from reprobundle.format.policy import Intent, Metric
-from reprobundle.format.record import Record
+from reprobundle.format.record import Fact, Record
 from reprobundle.format.writer import SealedBundle
 from reprobundle.pack.passes import PassName
 from reprobundle.run.assemble import OUTPUT_LIMIT_BYTES
@@ -25,6 +26,7 @@ class PackOptions:
         inputs: Files or folders that count as inputs, even where git ignores them.
         policy: A policy file, or None for the defaults.
         metrics: Numbers the command prints that count as results.
+        facts: What the user states about the run, by name below ``stated.``.
         intent: Purpose, scenario, platforms, fallback.
         expect_failure: Whether failing is the result.
         passes: Which passes to make.
@@ -42,6 +44,7 @@ class PackOptions:
     inputs: tuple[Path, ...] = ()
     policy: Path | None = None
     metrics: tuple[Metric, ...] = ()
+    facts: Mapping[str, Fact] = field(default_factory=dict)
     intent: Intent = field(default_factory=Intent)
     expect_failure: bool = False
     passes: tuple[PassName, ...] = ("measured", "repeat", "evidence")

@@ -32,6 +32,7 @@ from reprobundle.format.record import (
 )
 from reprobundle.format.writer import Source
 from reprobundle.replay import stopped
+from reprobundle.replay.draws import compare_draws
 from reprobundle.replay.environment import (
     PythonEnvironment,
     build_fresh,
@@ -76,6 +77,7 @@ class ReplayJob:
         try:
             self._make_environment()
             self._tell_drift()
+            self._tell_draws()
         except EnvironmentUnusableError as error:
             if error.stop != "platform":
                 raise
@@ -158,6 +160,12 @@ class ReplayJob:
         if len(self.drift) > MOST_DRIFT_TOLD:
             rest = len(self.drift) - MOST_DRIFT_TOLD
             self.say(f"environment differs: and {rest} more packages")
+
+    def _tell_draws(self) -> None:
+        """Say whether one seed gives the reference's numbers here."""
+        records = tuple(run.record for run in self.plan.runs)
+        for line in compare_draws(records, self.python, self.folder / "draws"):
+            self.say(line)
 
     def run_all(self) -> list[Assembled]:
         """Run every planned run; stop after one that did not come to its end."""

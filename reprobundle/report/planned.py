@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from reprobundle.replay.draws import expected_draws
 from reprobundle.replay.plan import ReplayPlan
 from reprobundle.report import text
 from reprobundle.report.layout import paragraph
@@ -51,6 +52,12 @@ def _told(
         packages = text.plural(len(plan.lock.distributions), "package")
         words = f"{packages} from the lock, {room} disk; an equal one is used again"
         yield "environment", words, ""
+    draws = expected_draws(run.record for run in plan.runs)
+    if draws:
+        words = (
+            f"fingerprints of {', '.join(sorted(draws))} are compared before the run"
+        )
+        yield "random", words, ""
     if plan.skipped:
         yield "not run", f"claims {', '.join(plan.skipped)}", "warn"
     yield "warning", "this is foreign code; it runs with your rights", "warn"

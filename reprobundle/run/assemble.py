@@ -27,6 +27,7 @@ from reprobundle.run.accessed import Accesses, Places, accesses
 from reprobundle.run.command import platform_name
 from reprobundle.run.events import End, EventFile, read_events
 from reprobundle.run.launch import Launched
+from reprobundle.run.observed import observed_facts
 from reprobundle.run.project import files_digest
 from reprobundle.run.randomness import randomness
 
@@ -115,7 +116,18 @@ def assemble(
         PackRefusedError: An output is larger than the limit.
     """
     files = read_events(run.launched.session.events)
-    environment = {**facts.environment(files), **run.extra_facts}
+    processes = facts.processes(files, run.launched)
+    known = randomness(
+        files,
+        run.command.seed,
+        run.hide,
+        complete=run.launched.watched and all(one.entered for one in processes),
+    )
+    environment = {
+        **facts.environment(files),
+        **observed_facts(files, known),
+        **run.extra_facts,
+    }
     access = accesses(files, run.places)
     outputs, missing_metrics = _outputs(run, files, access, sealed or {})
     content = {**outputs.content, **_logs(run)}
@@ -129,7 +141,6 @@ def assemble(
         )
     # What tracing costs is no property of the run: times and memory are thrown away.
     phases = () if traced else facts.phases(files)[0]
-    processes = facts.processes(files, run.launched)
     log = memory_log.memory(
         files,
         samples,
@@ -152,13 +163,7 @@ def assemble(
         platform=platform_name(),
         command=run.command,
         environment=dict(sorted(environment.items())),
-        randomness=randomness(
-            files,
-            run.command.seed,
-            run.hide,
-            complete=run.launched.watched
-            and all(process.entered for process in processes),
-        ),
+        randomness=known,
         processes=processes,
         phases=phases,
         memory=log,

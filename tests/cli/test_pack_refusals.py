@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.cli.conftest import reprobundle
@@ -63,6 +65,8 @@ def test_a_printed_number_is_enough_to_compare(project):
         "-q",
         "--metric",
         "loss=loss ([0-9.]+)",
+        "--fact",
+        "batch_size=8",
         "--",
         "python",
         "-c",
@@ -71,6 +75,17 @@ def test_a_printed_number_is_enough_to_compare(project):
     )
     assert done.status == 0, done.err
     assert "metric:loss" in done.out
+    record = json.loads(reprobundle("cat", target, "runs/1/record.json").out)
+    stated = record["environment"]["stated.batch_size"]
+    assert (stated["value"], stated["source"][:18]) == ("8", "stated by the user")
+    # Stating a size does not make it observed.
+    assert record["environment"]["observed.batch_size"]["value"] is None
+
+
+def test_a_fact_of_another_form_is_refused(project):
+    done = reprobundle("pack", "--fact", "Batch", "--", "python", "x.py", cwd=project)
+    assert done.status == 20
+    assert "'Batch' is not of the form KEY=VALUE" in done.err
 
 
 def test_a_failing_command_writes_nothing(project):
