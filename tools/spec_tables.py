@@ -1,6 +1,6 @@
-"""Write the tables of spec.md from the code that enforces them.
+"""Write the tables of spec.md and docs/fields.md from the code that enforces them.
 
-usage: python tools/spec_tables.py          rewrite spec.md
+usage: python tools/spec_tables.py          rewrite both
        python tools/spec_tables.py --check  fail if it would change
 """
 
@@ -11,6 +11,8 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
+
+import field_tables
 
 from reprobundle.format.findings import EXIT_STATUS, Verdict
 from reprobundle.format.rules import DOCUMENT_RULES, RULES
@@ -101,6 +103,7 @@ TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "checks": _checks,
     "verdicts": _verdicts,
     "smallest": _smallest,
+    "record fields": field_tables.table,
 }
 
 
@@ -116,13 +119,15 @@ def filled(text: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Rewrite or check spec.md."""
-    old = SPEC.read_text(encoding="utf-8")
-    new = filled(old)
-    if arguments == ["--check"]:
-        return 0 if old == new else 1
-    SPEC.write_text(new, encoding="utf-8")
-    return 0
+    """Rewrite or check both documents."""
+    changed = 0
+    for path in (SPEC, field_tables.FIELDS):
+        old = path.read_text(encoding="utf-8")
+        new = filled(old)
+        changed += old != new
+        if arguments != ["--check"]:
+            path.write_text(new, encoding="utf-8")
+    return int(arguments == ["--check"] and changed > 0)
 
 
 if __name__ == "__main__":

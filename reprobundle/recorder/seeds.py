@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # Data loader workers seed themselves at each start; a long run has thousands.
 _MOST_CALLS = 500
 _LONGEST_VALUE = 80
+_SOURCE = "torch.initial_seed()"
 
 
 class Seeds:
@@ -58,7 +59,7 @@ class Seeds:
         if self._session.seed is not None:
             torch.manual_seed(self._session.seed)
         # An unseeded torch starts from a seed of the system's, and tells which.
-        read = ("torch.initial_seed", "torch", lambda: str(torch.initial_seed()))
+        read = ("torch.initial_seed", _SOURCE, lambda: str(torch.initial_seed()))
         send(self._session, [read])
         for name in ("manual_seed", "seed"):
             self._watch(torch.random, name, f"torch.{name}", torch)
