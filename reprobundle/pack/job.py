@@ -44,6 +44,7 @@ from reprobundle.run.assemble import (
     assemble,
 )
 from reprobundle.run.command import PROJECT, recorded_argv, recorded_environment
+from reprobundle.run.conda import explicit_list
 from reprobundle.run.events import read_events
 from reprobundle.run.execute import PassPlan, execute
 from reprobundle.run.launch import find_python
@@ -350,7 +351,9 @@ class PackJob:
         sources = [
             *project_sources(self.stage, self.contents),
             *external_sources(self.externals),
-            *lock_sources(lock, self.project, pylock),
+            *lock_sources(
+                lock, self.project, pylock, explicit_list(Path(self.live.prefix))
+            ),
             Source("policy.json", "policy", encode(self.policy)),
         ]
         for number, run in enumerate(runs, start=1):

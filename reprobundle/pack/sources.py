@@ -12,6 +12,7 @@ from reprobundle.format.record import FileRead
 from reprobundle.format.writer import Source
 from reprobundle.pack.contents import Contents
 from reprobundle.run.assemble import Assembled
+from reprobundle.run.conda import CONDA_MEMBER
 from reprobundle.run.project import Project, Stage
 from reprobundle.run.requirements import find_lock_files, requirements_text
 
@@ -41,7 +42,10 @@ def external_sources(externals: Mapping[Path, FileRead]) -> list[Source]:
 
 
 def lock_sources(
-    lock: Lock, project: Project, pylock: bytes | None = None
+    lock: Lock,
+    project: Project,
+    pylock: bytes | None = None,
+    conda: bytes | None = None,
 ) -> list[Source]:
     """Return the live environment, the lock files found, and git's difference.
 
@@ -49,6 +53,7 @@ def lock_sources(
         lock: The live environment.
         project: Where lock files are looked for.
         pylock: The lock for all targets, if one could be made.
+        conda: The explicit list of an environment that conda made.
     """
     sources = [
         Source(LOCK_MEMBER, "lock", encode(lock)),
@@ -56,6 +61,8 @@ def lock_sources(
     ]
     if pylock is not None:
         sources.append(Source(PYLOCK_MEMBER, "lock", pylock))
+    if conda is not None:
+        sources.append(Source(CONDA_MEMBER, "lock", conda))
     for path in find_lock_files(project.root):
         name = path.relative_to(project.root).as_posix()
         sources.append(Source(f"lock/project/{name}", "lock", path.read_bytes()))

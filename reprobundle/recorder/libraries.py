@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 
+from . import system_libraries
 from .accelerators import device_probes
 from .facts import UnknownFactError, measured, send
 from .switches import switch_probes
@@ -192,6 +193,7 @@ def end_probes() -> Iterator[Probe]:
     """Yield the probes about what the run turned out to use."""
     yield "python.start_method", "multiprocessing", _start_method
     yield "recorder.unobserved", "sys.modules", _unobserved
+    yield "system.libraries", system_libraries.MAPS, system_libraries.loaded
 
 
 def _start_method() -> str:

@@ -9,7 +9,9 @@ anew, from what the cache already holds.
 from __future__ import annotations
 
 import os
+import platform
 import shutil
+import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +27,7 @@ from reprobundle.errors import (
     MissingPackageError,
 )
 from reprobundle.format.lock import Lock, lock_digest
+from reprobundle.replay.conda_environment import build_with_conda
 from reprobundle.replay.folder_claim import claimed
 from reprobundle.replay.installer import Installer, make_installer
 from reprobundle.replay.interpreters import FoundPython, as_target, find_interpreter
@@ -119,6 +122,7 @@ def build_fresh(
     lock: Lock,
     *,
     pylock: bytes | None = None,
+    conda: bytes | None = None,
     target: Path | None = None,
     base_python: Path | None = None,
     wheels: Path | None = None,
@@ -137,6 +141,8 @@ def build_fresh(
         lock: What to install.
         pylock: The lock for all targets. With it, every file is asked for with its
             digest, and another system gets the files that were locked for it.
+        conda: The explicit list of an environment that conda made. Where it was made
+            for this kind of machine, conda makes it again.
         target: Folder for all of it; by default one named by the lock's digest.
         base_python: Interpreter to build on; by default one of the recorded minor
             version is looked for.
@@ -158,12 +164,16 @@ def build_fresh(
     say = progress or _silent
     folder = (target or environment_folder(lock, pylock=pylock)).absolute()
     digest = lock_digest(lock, pylock)
+    # conda builds its own Python and its own libraries: wheels are no substitute.
+    by_conda = conda if _same_machine(lock) else None
     if wheels is not None and not wheels.is_dir():
         raise BadCallError(f"folder of wheels {str(wheels)!r} does not exist")
     require_writable(folder)
 
     def make() -> Built:
         require_space(folder, int(lock.size_bytes * SPACE_FACTOR), "the environment")
+        if by_conda is not None:
+            return build_with_conda(lock, by_conda, folder, digest, say)
         base = find_interpreter(
             lock.python, named=base_python, allow_other_python=allow_other_python
         )
@@ -223,6 +233,11 @@ def install_entry(python: Path) -> Path:
     shutil.copyfile(recorder_folder() / "entry" / ENTRY_NAME, temporary)
     temporary.replace(entry)
     return entry
+
+
+def _same_machine(lock: Lock) -> bool:
+    recorded = (lock.python.system, lock.python.architecture)
+    return recorded == (sys.platform, platform.machine())
 
 
 def _silent(_: str) -> None:

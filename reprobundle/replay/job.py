@@ -76,6 +76,8 @@ class ReplayJob:
         self._extract()
         try:
             self._make_environment()
+            differences = Fact(value=len(self.drift), source="the lock")
+            self.facts["replay.environment.differences"] = differences
             self._tell_drift()
             self._tell_draws()
         except EnvironmentUnusableError as error:
@@ -128,6 +130,7 @@ class ReplayJob:
             built = build_fresh(
                 self.plan.lock,
                 pylock=self.plan.pylock,
+                conda=self.plan.conda,
                 wheels=options.wheels,
                 progress=self.say,
             )
@@ -321,6 +324,9 @@ def _facts_of(built: PythonEnvironment) -> dict[str, Fact]:
             tuple(" ".join(command) for command in built.commands)
         ),
         "replay.environment.left_out": _fact(tuple(left_out)),
+        "replay.environment.freeze": _fact(
+            tuple(f"{one.name}=={one.version}" for one in built.freeze.distributions)
+        ),
         "replay.environment.other_builds": _fact(tuple(built.other_builds)),
     }
 

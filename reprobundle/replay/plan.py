@@ -11,8 +11,10 @@ from reprobundle.format.canonical import decode
 from reprobundle.format.lock import LOCK_MEMBER, PYLOCK_MEMBER, Lock
 from reprobundle.format.policy import Policy
 from reprobundle.format.reader import Bundle
-from reprobundle.format.record import Record
+from reprobundle.format.record import Fact, Record
 from reprobundle.run.assemble import PassName
+from reprobundle.run.conda import CONDA_MEMBER
+from reprobundle.run.system_packages import PACKAGES
 
 Document = TypeVar("Document")
 
@@ -46,6 +48,7 @@ class ReplayPlan:
         runs: The sealed runs to repeat, in order.
         policy, lock: As sealed.
         pylock: The lock for all targets, if the bundle holds one.
+        conda: The explicit list of the reference's environment, if conda made it.
         names: Member → path below the scratch folder, of every project and input file.
         files_bytes: Size of these files.
         expected_ns: What the sealed runs took, added up.
@@ -58,11 +61,17 @@ class ReplayPlan:
     policy: Policy
     lock: Lock
     pylock: bytes | None
+    conda: bytes | None
     names: dict[str, str]
     files_bytes: int
     expected_ns: int
     peak_bytes: int
     skipped: tuple[str, ...]
+
+    @property
+    def system_packages(self) -> Fact | None:
+        """The system's packages whose libraries the reference had loaded."""
+        return self.runs[0].record.environment.get(PACKAGES) if self.runs else None
 
 
 def make_plan(
@@ -98,7 +107,8 @@ def make_plan(
         runs=wanted,
         policy=read_document(bundle, "policy.json", Policy),
         lock=read_document(bundle, LOCK_MEMBER, Lock),
-        pylock=bundle.read(PYLOCK_MEMBER) if PYLOCK_MEMBER in bundle.members else None,
+        pylock=_optional(bundle, PYLOCK_MEMBER),
+        conda=_optional(bundle, CONDA_MEMBER),
         names={member.path: member.path.partition("/")[2] for member in members},
         files_bytes=sum(member.size_bytes for member in members),
         expected_ns=sum(run.record.elapsed_ns for run in wanted),
@@ -119,6 +129,10 @@ def _wanted(
         for run in measured:
             if run.record.loaded_torch:
                 yield PlannedRun(run.number, run.record, "evidence")
+
+
+def _optional(bundle: Bundle, path: str) -> bytes | None:
+    return bundle.read(path) if path in bundle.members else None
 
 
 def sealed_runs(bundle: Bundle) -> tuple[PlannedRun, ...]:

@@ -9,6 +9,7 @@ from reprobundle.replay.plan import ReplayPlan
 from reprobundle.report import text
 from reprobundle.report.layout import paragraph
 from reprobundle.report.screen import Line, Screen, Style
+from reprobundle.run.system_packages import install_command, missing_packages
 
 # Room for the archives beside the unpacked packages.
 ARCHIVES = 1.5
@@ -58,6 +59,12 @@ def _told(
             f"fingerprints of {', '.join(sorted(draws))} are compared before the run"
         )
         yield "random", words, ""
+    if plan.system_packages is not None:
+        missing = missing_packages(plan.system_packages)
+        if missing:
+            command = install_command(plan.system_packages, missing)
+            words = f"not installed here: {', '.join(missing)}; not run: {command}"
+            yield "system", words, "warn"
     if plan.skipped:
         yield "not run", f"claims {', '.join(plan.skipped)}", "warn"
     yield "warning", "this is foreign code; it runs with your rights", "warn"

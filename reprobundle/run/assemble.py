@@ -30,6 +30,7 @@ from reprobundle.run.launch import Launched
 from reprobundle.run.observed import observed_facts
 from reprobundle.run.project import files_digest
 from reprobundle.run.randomness import randomness
+from reprobundle.run.system_packages import package_facts
 
 OUTPUT_LIMIT_BYTES = 4 << 30
 
@@ -128,6 +129,7 @@ def assemble(
         **observed_facts(files, known),
         **run.extra_facts,
     }
+    environment |= package_facts(environment)
     access = accesses(files, run.places)
     outputs, missing_metrics = _outputs(run, files, access, sealed or {})
     content = {**outputs.content, **_logs(run)}

@@ -98,6 +98,7 @@ MOMENTARY: tuple[str, ...] = (
 # so is a variable that it changed before it imported torch.
 _AGAIN = ("end.", "at_torch.")
 _UNSET = "env.unset"
+TRACKED = "replay.environment.differences"
 
 
 def numeric_kind(name: str) -> Numeric | None:
@@ -162,12 +163,22 @@ def _is_known(fact: Fact | None) -> bool:
 def _difference(
     name: str, b: Fact | None, a: Fact | None, *, numeric: bool
 ) -> EnvironmentDifference:
+    left, right = _told(b, a), _told(a, b)
     return EnvironmentDifference(
         name=name,
-        reference=_text(b),
-        replay=_text(a),
+        reference=left,
+        replay=right,
         grade="numeric" if numeric else "other",
     )
+
+
+def _told(fact: Fact | None, other: Fact | None) -> str:
+    """Return a side as text; of two lists only what the other does not hold."""
+    sides = [one.value if one is not None else None for one in (fact, other)]
+    if isinstance(sides[0], tuple) and isinstance(sides[1], tuple):
+        own = [item for item in sides[0] if item not in sides[1]]
+        return ", ".join(own) or "nothing more"
+    return _text(fact)
 
 
 def _text(fact: Fact | None) -> str:
@@ -188,7 +199,7 @@ def check_environment(
     devices: DevicePair,
     identical: bool,
 ) -> Iterator[Finding]:
-    """Yield the finding of V18 about one replay.
+    """Yield the finding of V18 about drift.
 
     Drift is a warning only where it can have changed something: not when every
     output is bit for bit equal, and between two kinds of device only for facts that
@@ -228,6 +239,21 @@ def check_environment(
         got=drift[0].replay,
         advice="replay in the locked environment with --env fresh",
     )
+
+
+def check_tracked(replay: Record) -> Finding:
+    """Return whether the packages of the replay were compared with the lock."""
+    fact = replay.environment.get(TRACKED)
+    if fact is None or fact.unknown:
+        return finding(
+            "environment-tracked",
+            "not-checked",
+            "its packages were not compared with the lock of the reference",
+            advice="replay with reprobundle, which compares them",
+        )
+    count = fact.value
+    note = f"{count} differences to the lock" if count else "equal to the lock"
+    return finding("environment-tracked", "pass", note, where="lock/environment.json")
 
 
 def _counts(difference: EnvironmentDifference, devices: DevicePair) -> bool:

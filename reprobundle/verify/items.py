@@ -266,6 +266,11 @@ EVERY_ITEM: tuple[Item, ...] = (
     Item("output-all-zero", "V17", "Every value of an output is zero.", _WARNS),
     Item("output-empty", "V17", "An output holds nothing.", _WARNS),
     Item(
+        "environment-tracked",
+        "V18",
+        "The environment of the replay was not compared with the lock.",
+    ),
+    Item(
         "environment-drift",
         "V18",
         "A fact that is known to change numbers differs, and the outputs do too.",

@@ -18,7 +18,11 @@ from reprobundle.verify.content import Content
 from reprobundle.verify.content import sealed as sealed_content
 from reprobundle.verify.devices import check_devices, device_of, device_pair
 from reprobundle.verify.ending import check_ending, is_finished
-from reprobundle.verify.environment import check_environment, compare_environments
+from reprobundle.verify.environment import (
+    check_environment,
+    check_tracked,
+    compare_environments,
+)
 from reprobundle.verify.memory import check_memory
 from reprobundle.verify.observation import check_observation
 from reprobundle.verify.outcomes import check_outputs
@@ -116,6 +120,7 @@ def _about_run(
         *check_start(reference, replay, identical=identical),
         *check_observation(replay),
         *check_devices(replay, sealed.policy),
+        check_tracked(replay),
         *check_environment(
             reference,
             replay,

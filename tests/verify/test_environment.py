@@ -8,7 +8,7 @@ from reprobundle.verify.environment import (
     compare_environments,
     numeric_kind,
 )
-from tests.verify.builder import ENVIRONMENT, Run
+from tests.verify.builder import ENVIRONMENT, Run, found
 
 
 @pytest.fixture
@@ -168,3 +168,27 @@ def test_only_facts_known_to_change_numbers_are_numeric(name, numeric):
 
 def test_every_kind_says_what_it_changes():
     assert all(kind.why for kind in NUMERIC_FACTS)
+
+
+def test_a_replay_whose_packages_nobody_compared_is_a_named_gap(bench):
+    bench.pack().replay()
+    report = bench.verify()
+    assert "environment-tracked" in report.not_checked
+    assert report.exit_status == 0
+
+
+def test_a_replay_tells_how_its_packages_stand_to_the_lock(bench):
+    count = Fact(value=3, source="the lock")
+    told = {**ENVIRONMENT, "replay.environment.differences": count}
+    bench.pack().replay(environment=told)
+    (tracked,) = found(bench.verify(), "environment-tracked", "pass")
+    assert tracked.reason == "3 differences to the lock"
+
+
+def test_of_two_lists_only_what_differs_is_told(bench):
+    ours = {**ENVIRONMENT, "system.packages": Fact(value=("a 1", "b 1"), source="x")}
+    theirs = {**ENVIRONMENT, "system.packages": Fact(value=("a 1", "b 2"), source="x")}
+    bench.reference = Run(changes={"environment": ours})
+    bench.pack().replay(environment=theirs)
+    (difference,) = bench.verify().judgements[0].environment
+    assert (difference.reference, difference.replay) == ("b 1", "b 2")
