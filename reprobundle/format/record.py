@@ -17,6 +17,11 @@ import msgspec
 
 RECORD_SCHEMA: Final = "reprobundle/record/1"
 
+# What a torch.Generator holds before anybody seeds it (c10::default_rng_seed_val).
+_TORCH_DEFAULT_SEED: Final = "67280421310721"
+# Where torch seeds the processes of a data loader.
+_TORCH_WORKER: Final = "torch/utils/data/_utils/worker.py"
+
 Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$", max_length=64)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Number = float | Literal["nan", "inf", "-inf"]
@@ -116,6 +121,23 @@ class SeedCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     where: str
     pid: int
     drawn: str = ""
+
+    @property
+    def is_chosen(self) -> bool:
+        """Tell whether somebody chose this seed (`is_chosen_seed`)."""
+        return is_chosen_seed(self.function, self.value, self.where, self.drawn)
+
+
+def is_chosen_seed(function: str, value: str, where: str, drawn: str) -> bool:
+    """Tell whether somebody chose a seed.
+
+    A call without a seed takes one from the system; a ``torch.Generator`` that nobody
+    seeds has a fixed one; and the workers of a data loader derive theirs from a
+    generator that may never have been seeded.
+    """
+    given = value != "None" and not drawn
+    default = (function, value) == ("torch.Generator", _TORCH_DEFAULT_SEED)
+    return given and not default and _TORCH_WORKER not in where
 
 
 class Loader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

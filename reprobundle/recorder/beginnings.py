@@ -33,7 +33,7 @@ _DEEPEST = 4
 # Hashing runs at about 1 GB/s. Of larger tensors, and of all once this much was read,
 # a part is read: 16 blocks, evenly spread.
 _WHOLE_BYTES = 4 << 20
-_ALL_BYTES = 64 << 20
+_ALL_BYTES = 32 << 20
 _BLOCKS = 16
 _BLOCK_ELEMENTS = 4096
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from reprobundle.format.record import (
@@ -71,7 +72,30 @@ def randomness_lines(
         ("test draws", randomness.draws),
     ):
         facts.append((Span(f"{title}: {', '.join(states) or 'not recorded'}"),))
-    return [*lines, *flow(screen, "generators", facts)]
+    if randomness.absent:
+        facts.append((Span(f"never loaded: {', '.join(randomness.absent)}"),))
+    return [
+        *lines,
+        *flow(screen, "generators", facts),
+        *_beginning_lines(randomness, screen),
+    ]
+
+
+def _beginning_lines(randomness: Randomness, screen: Screen) -> list[Line]:
+    """Return what was kept of the run's start, and how its data was loaded."""
+    kinds = Counter(tensor.kind for tensor in randomness.start if tensor.fingerprint)
+    words = [text.plural(count, f"{kind} tensor") for kind, count in kinds.items()]
+    unread = sum(not tensor.fingerprint for tensor in randomness.start)
+    if unread:
+        words.append(f"{text.count(unread)} not read")
+    for one in randomness.loaders[:1]:
+        workers = text.plural(one.workers, "worker")
+        method = f" by {one.start_method}" if one.start_method else ""
+        words.append(
+            f"data loader: base seed {one.base_seed}, batch size {one.batch_size}, "
+            f"{workers}{method}"
+        )
+    return flow(screen, "started from", [(Span(word),) for word in words])
 
 
 def environment_lines(

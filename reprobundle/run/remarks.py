@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from reprobundle.format.record import Process, Remark
+from reprobundle.format.record import Process, Remark, is_chosen_seed
 from reprobundle.run.accessed import Accesses
 from reprobundle.run.events import EventFile, Network, Seed, Trouble, WarningEvent
 from reprobundle.run.facts import events_of, replace_all
@@ -43,7 +43,11 @@ def of_run(
         *_limited(_troubles(files)),
         *_limited(_warnings(files)),
     ]
-    if seed is None and not any(events_of(files, Seed)):
+    chosen = any(
+        is_chosen_seed(event.function, event.value, event.where, event.drawn)
+        for _, event in events_of(files, Seed)
+    )
+    if seed is None and not chosen:
         found.append(
             Remark(
                 id="no-seed",

@@ -22,10 +22,6 @@ _SEEDED_BY = (
     ("numpy", ("numpy.random.seed",)),
     ("torch.cpu", ("torch.manual_seed", "torch.seed")),
 )
-# What a torch.Generator holds before anybody seeds it (c10::default_rng_seed_val).
-_TORCH_DEFAULT = "67280421310721"
-# Where torch seeds the processes of a data loader.
-_WORKERS = "torch/utils/data/_utils/worker.py"
 
 
 def check_completeness(
@@ -147,7 +143,7 @@ def _code(reference: Record) -> frozenset[str]:
 
 def _seeds(reference: Record) -> Finding:
     known = reference.randomness
-    calls = tuple(call for call in known.calls if _is_chosen(call))
+    calls = tuple(call for call in known.calls if call.is_chosen)
     if known.seed is not None or calls:
         set_by = "--seed" if known.seed is not None else calls[0].where
         note = f"{len(calls)} calls{_unseeded(known, calls)}"
@@ -167,21 +163,10 @@ def _seeds(reference: Record) -> Finding:
     return finding(
         "has-seeds",
         "warn",
-        f"random numbers were drawn{unsure} and no seed was set{_happened(known)}",
+        f"random numbers were drawn{unsure} and no seed was set{_happened(reference)}",
         where=drawn[0],
         advice="set the seeds in the script, or pack with --seed",
     )
-
-
-def _is_chosen(call: SeedCall) -> bool:
-    """Tell whether somebody chose this seed.
-
-    A call without a seed takes one from the system, and the workers of a data loader
-    derive theirs from a generator that may never have been seeded.
-    """
-    given = call.value != "None" and not call.drawn
-    default = (call.function, call.value) == ("torch.Generator", _TORCH_DEFAULT)
-    return given and not default and _WORKERS not in call.where
 
 
 def _unseeded(known: Randomness, calls: Sequence[SeedCall]) -> str:
@@ -218,9 +203,13 @@ def _no_generators(known: Randomness) -> Finding:
     )
 
 
-def _happened(known: Randomness) -> str:
+def _happened(reference: Record) -> str:
     """Return which seeds the system drew, as far as the generators tell them."""
+    known = reference.randomness
     drawn = [f"{call.function} took {call.drawn}" for call in known.calls if call.drawn]
+    first = reference.environment.get("torch.initial_seed")
+    if first is not None and not first.unknown:
+        drawn.insert(0, f"torch started from {first.value}")
     return f"; {', '.join(drawn[:2])}" if drawn else ""
 
 

@@ -145,6 +145,27 @@ def test_a_seed_that_nobody_chose_is_none(bench, call):
     assert ("torch.seed took 7" in told.reason) == bool(call.drawn)
 
 
+def test_an_unseeded_run_tells_the_seed_it_happened_to_use(bench):
+    drawn = Randomness(initial={"torch.cpu": "0"}, final={"torch.cpu": "1"})
+    seed = Fact(value="1234567", source="torch.initial_seed()")
+    facts = {**ENVIRONMENT, "torch.initial_seed": seed}
+    report = sealed_with(bench, randomness=drawn, environment=facts)
+    assert "torch started from 1234567" in found(report, "has-seeds", "warn")[0].reason
+
+
+def test_a_generator_that_nobody_seeded_is_named_beside_those_that_were(bench):
+    call = SeedCall(function="torch.manual_seed", value="3", where="a.py:1", pid=1)
+    known = Randomness(
+        calls=(call,),
+        initial={"torch.cpu": "0", "numpy": "0", "python": "0"},
+        final={"torch.cpu": "1", "numpy": "1", "python": "0"},
+    )
+    report = sealed_with(bench, randomness=known)
+    assert found(report, "has-seeds", "pass")[0].reason == (
+        "1 calls; numpy moved without a seed"
+    )
+
+
 @pytest.mark.parametrize("final", [{"torch.cpu": "1"}, {}])
 def test_random_draws_without_a_seed_are_a_warning(bench, final):
     drawn = Randomness(initial={"torch.cpu": "0"}, final=final)
