@@ -89,19 +89,56 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         kind: ``main`` (the first Python entered), ``python`` (another Python),
             ``fork`` (a fork of an entered Python), ``helper`` (a known service
             process such as multiprocessing's resource tracker).
+        part: What it was for: ``agent`` (started the ranks of a distributed run),
+            ``rank`` (one of them), ``kernel`` (ran the cells of a notebook); empty for
+            any other.
         argv: Its arguments, as far as they are known.
         entered: Whether the recorder ran inside it.
         ended: Whether it reported its own end; a killed process does not.
-        exit_status: What it reported as its exit status, if it did.
+        exit_status: With which it ended, 0 to 255, if that is known.
     """
 
     pid: int
     parent_pid: int = 0
     kind: Literal["main", "python", "fork", "helper"] = "python"
+    part: Literal["", "agent", "rank", "kernel"] = ""
     argv: tuple[str, ...] = ()
     entered: bool = True
     ended: bool = False
     exit_status: int | None = None
+
+
+class Rank(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One rank of a distributed run.
+
+    Attributes:
+        rank: Its number, from 0.
+        world_size: How many ranks it was told there are.
+        local_rank: Its number on its machine; None if it was not told.
+        pid: Its process.
+        joined: Whether it joined a process group of ``torch.distributed``.
+        ended: Whether it reported its own end.
+        steps: Optimizer steps it made.
+        torch_version: Of the torch it imported; empty if it imported none.
+        parameters: Digest (BLAKE2b, 16 bytes) of the parameters that
+            ``DistributedDataParallel`` keeps equal, by moment: ``step 1``, ``end``.
+        parameters_reason: Why there is none at the end; empty if there is one.
+        seeds: Seed calls as ``function(value)``, in order.
+        outputs: Names of the outputs it wrote or recorded.
+    """
+
+    rank: Count
+    world_size: Count
+    local_rank: int | None = None
+    pid: int
+    joined: bool = False
+    ended: bool = False
+    steps: Count = 0
+    torch_version: str = ""
+    parameters: dict[str, str] = {}
+    parameters_reason: str = ""
+    seeds: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
 
 
 class SeedCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -605,6 +642,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         elapsed_ns: Wall time of the whole command, process start to end.
         platform: ``linux``, ``darwin``; the Linux reference is found by it.
         environment: Facts by dotted name.
+        ranks: Ranks of a distributed run, by number; empty for any other run.
         files_digest: BLAKE3 over the sorted ``digest  path`` lines of the project
             files the run started from: two runs of one bundle agree in it.
     """
@@ -624,6 +662,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     environment: dict[str, Fact]
     randomness: Randomness
     processes: tuple[Process, ...]
+    ranks: tuple[Rank, ...] = ()
     phases: tuple[Phase, ...]
     memory: Memory
     devices: Devices

@@ -17,6 +17,7 @@ _TEXT_SUFFIXES: dict[str, tuple[OutputKind, str]] = {
     ".csv": ("table", "csv"),
     ".tsv": ("table", "tsv"),
     ".json": ("document", "json"),
+    ".ipynb": ("document", "json"),
     ".jsonl": ("document", "jsonl"),
     ".ndjson": ("document", "jsonl"),
     ".log": ("log", "text"),

@@ -13,6 +13,7 @@ from .compiler import run_uncompiled
 from .devices import Devices
 from .ending import Ending
 from .evidence import Evidence
+from .exit_status import ExitStatus
 from .facts import send
 from .files import FileWatch
 from .generators import Generators
@@ -22,8 +23,10 @@ from .loaders import Loaders
 from .made_generators import MadeGenerators
 from .memory import Memory, Sampler
 from .models import Models
+from .notebook import Notebook
 from .notices import Notices
 from .phases import Clock
+from .ranks import Ranks
 from .saving import Saving
 from .seeds import Seeds
 from .session import Session
@@ -66,7 +69,10 @@ class Recorder:
         self.seeds = Seeds(session, self.made)
         self.imports = ImportWatch(session, self.clock)
         self.ending = Ending(session, self._steps, self._last_words)
+        self.exit_status = ExitStatus()
         self.activity = ActivityWatch(session, self.ending.before_exec)
+        self.notebook = Notebook(session, self._steps)
+        self.ranks = Ranks(session)
         self.training = Training(
             session, self.clock, self.devices, self.memory, self.shapes
         )
@@ -87,6 +93,8 @@ class Recorder:
             ("facts", self._send_facts),
             ("imports", self._watch_imports),
             ("end", self.ending.install),
+            ("exit status", self._watch_exit_status),
+            ("ranks", self.ranks.install),
             ("forks", self._follow_forks),
             ("shim", ShimFinder(self._package).install),
             # The hook comes after the facts: the files they read are no inputs.
@@ -127,6 +135,10 @@ class Recorder:
         self.imports.watch_before("torch", self._send_changed_variables)
         watch("torch", self._on_torch, timed=True)
         watch("numpy", self.saving.watch_numpy)
+        watch("torch.distributed.distributed_c10d", self.ranks.on_distributed)
+        watch("torch.nn.parallel.distributed", self.ranks.on_data_parallel)
+        watch("IPython.core.compilerop", self.notebook.on_compiler)
+        watch("IPython.core.events", self.notebook.on_events)
         watch("torch.export", self.saving.watch_export)
         watch("torch.onnx", self.saving.watch_onnx)
         watch("safetensors", self.saving.watch_safetensors, timed=True)
@@ -160,6 +172,9 @@ class Recorder:
     def _steps(self) -> int:
         return self.clock.steps
 
+    def _watch_exit_status(self) -> None:
+        self.exit_status.install(self.session.exit_file)
+
     def _wait_for_devices(self) -> None:
         self.clock.waits = True
         self.session.attempt("transfers", self.models.watch_tensors)
@@ -187,6 +202,8 @@ class Recorder:
         for part in (
             lambda: self.session.continue_in_fork(at_once=at_once),
             self.ending.continue_in_fork,
+            self.exit_status.continue_in_fork,
+            self.ranks.continue_in_fork,
             self.clock.continue_in_fork,
             self.devices.continue_in_fork,
             self.notices.continue_in_fork,
@@ -215,6 +232,7 @@ class Recorder:
             return
         attempt("shapes", self.shapes.send)
         self.memory.sample("end", whole=True)
+        attempt("ranks", self.ranks.report_end)
         attempt("generators", self.generators.report_absent)
         if self.session.kind != "fork":
             attempt("generators", self.generators.report_final)

@@ -116,6 +116,11 @@ class Session:
         """Folder of recorded values."""
         return os.path.join(self.folder, "values")
 
+    @property
+    def exit_file(self) -> str:
+        """The file for this process's exit status, beside its events."""
+        return self._file.path.removesuffix(".jsonl") + ".exit"
+
     def _first_kind(self) -> str:
         if is_helper(self.argv):
             return "helper"

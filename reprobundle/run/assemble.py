@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +23,15 @@ from reprobundle.format.record import (
     Record,
     Remark,
 )
-from reprobundle.run import facts, hints, memory_log, produced, remarks
+from reprobundle.run import (
+    facts,
+    hints,
+    memory_log,
+    notebooks,
+    produced,
+    ranks,
+    remarks,
+)
 from reprobundle.run.accessed import Accesses, Places, accesses
 from reprobundle.run.command import platform_name
 from reprobundle.run.events import End, EventFile, read_events
@@ -131,6 +140,7 @@ def assemble(
     }
     environment |= package_facts(environment)
     access = accesses(files, run.places)
+    run = _with_cell_places(run, files, access)
     outputs, missing_metrics = _outputs(run, files, access, sealed or {})
     content = {**outputs.content, **_logs(run)}
     traced = run.pass_name == "evidence"
@@ -167,6 +177,7 @@ def assemble(
         environment=dict(sorted(environment.items())),
         randomness=known,
         processes=processes,
+        ranks=ranks.ranks(files, run.places.scratch),
         phases=phases,
         memory=log,
         devices=facts.devices(files, environment, run.device),
@@ -195,6 +206,17 @@ def assemble(
         ),
     )
     return Assembled(record=record, content=content, accesses=access)
+
+
+def _with_cell_places(
+    run: FinishedRun, files: tuple[EventFile, ...], access: Accesses
+) -> FinishedRun:
+    """Have recorded texts name notebook cells instead of a kernel's made-up files."""
+    names = [
+        name for name in (*sorted(access.read), *run.changed) if name.endswith(".ipynb")
+    ]
+    places = notebooks.cell_places(files, run.places.scratch, names)
+    return dataclasses.replace(run, hide=[*places, *run.hide])
 
 
 def _outputs(

@@ -9,12 +9,18 @@ was cut short by a killed process is skipped and counted. All times are nanoseco
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+# What an exit file holds (recorder/exit_status.py): one C int.
+EXIT_BYTES = 4
+NO_EXIT = -(2**31)
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
@@ -223,6 +229,53 @@ class Error(Event, frozen=True, tag="error"):
     steps: int
 
 
+class Cell(Event, frozen=True, tag="cell"):
+    """A notebook kernel is about to run a cell.
+
+    `number` is the kernel's execution count, `file` the name its code is compiled
+    under, `source` the text of the cell.
+    """
+
+    number: int
+    file: str
+    source: str
+
+
+class CellError(Event, frozen=True, tag="cell-error"):
+    """An exception ended a cell; the kernel goes on. Fields as in `Error`."""
+
+    number: int
+    type: str
+    message: str
+    where: str
+    traceback: str
+    steps: int
+
+
+class RankEvent(Event, frozen=True, tag="rank"):
+    """This process is one rank of a distributed run.
+
+    Sent once from the variables a launcher set (`how` is ``environment``) and once
+    from ``torch.distributed`` (`how` is ``process group``), which counts more.
+    """
+
+    rank: int
+    world_size: int
+    local_rank: int | None
+    how: Literal["environment", "process group"]
+
+
+class Parameters(Event, frozen=True, tag="parameters"):
+    """Digest of all parameters that data parallelism keeps equal on every rank.
+
+    `when` is ``step 1`` or ``end``; `digest` is empty where `reason` says why.
+    """
+
+    when: str
+    digest: str
+    reason: str = ""
+
+
 class Trouble(Event, frozen=True, tag="trouble"):
     """A part of the recorder failed; the run went on without it."""
 
@@ -259,17 +312,26 @@ AnyEvent = (
     | Value
     | WarningEvent
     | Error
+    | Cell
+    | CellError
+    | RankEvent
+    | Parameters
     | Trouble
     | End
 )
 
 
 class EventFile(msgspec.Struct, frozen=True, kw_only=True):
-    """All events of one process, and how many lines could not be read."""
+    """All events of one process, and how many lines could not be read.
+
+    `exit_status` is what the C library left in ``<pid>-<start ns>.exit`` beside it;
+    None if it left nothing.
+    """
 
     start: Start
     events: tuple[AnyEvent, ...]
     damaged_lines: int
+    exit_status: int | None = None
 
 
 def read_events(folder: Path) -> tuple[EventFile, ...]:
@@ -297,4 +359,20 @@ def _read_file(path: Path, decoder: msgspec.json.Decoder[AnyEvent]) -> EventFile
         # The process died before its first line was whole. Nothing is known about
         # it, so it must not look like an entered process.
         return None
-    return EventFile(start=events[0], events=tuple(events), damaged_lines=damaged)
+    return EventFile(
+        start=events[0],
+        events=tuple(events),
+        damaged_lines=damaged,
+        exit_status=_exit_status(path.with_suffix(".exit")),
+    )
+
+
+def _exit_status(path: Path) -> int | None:
+    """Return the status as a parent would see it, 0 to 255."""
+    try:
+        data = path.read_bytes()[:EXIT_BYTES]
+    except OSError:
+        return None
+    status = int.from_bytes(data, sys.byteorder, signed=True)
+    written = len(data) == EXIT_BYTES and status != NO_EXIT
+    return status & 0xFF if written else None

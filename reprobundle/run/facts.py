@@ -16,6 +16,7 @@ from reprobundle.format.record import (
     Process,
 )
 from reprobundle.run.events import (
+    CellError,
     Child,
     Device,
     End,
@@ -27,6 +28,7 @@ from reprobundle.run.events import (
     WarningEvent,
 )
 from reprobundle.run.launch import Launched
+from reprobundle.run.ranks import part_of, rank_files
 from reprobundle.run.watch import is_python
 
 E = TypeVar("E", bound=Event)
@@ -38,6 +40,9 @@ FALLBACK_WARNING = re.compile(
     r"and will fall back"
 )
 IN_KERNEL_FALLBACK = re.compile(r"falling back (to|on) (the )?CPU", re.IGNORECASE)
+
+# nbclient's CellExecutionError and papermill's PapermillExecutionError.
+NOTEBOOK_ERROR = "ExecutionError"
 
 _MASKS = (
     (re.compile(r"0x[0-9a-fA-F]+"), "#"),
@@ -72,7 +77,13 @@ def environment(files: tuple[EventFile, ...]) -> dict[str, Fact]:
 
 def processes(files: tuple[EventFile, ...], launched: Launched) -> tuple[Process, ...]:
     """Return the processes that were entered, and the Pythons that were not."""
-    entered = [_entered(file, launched) for file in files]
+    ranks = rank_files(files)
+    entered = [
+        msgspec.structs.replace(
+            _entered(file, launched), part=part_of(file, files, ranks)
+        )
+        for file in files
+    ]
     known = {process.pid for process in entered}
     missed = [
         Process(
@@ -92,9 +103,11 @@ def processes(files: tuple[EventFile, ...], launched: Launched) -> tuple[Process
 
 def _entered(file: EventFile, launched: Launched) -> Process:
     ends = [event for event in file.events if isinstance(event, End)]
-    # Only of the command itself is the exit status known for certain; inside a Python
-    # nothing tells a bare ``raise SystemExit`` from a plain end.
+    # The launcher knows it of the command itself, the C library of most others. The
+    # recorder alone cannot tell a bare ``raise SystemExit`` from a plain end.
     known = ends[-1].exit_status if ends else None
+    if file.exit_status is not None:
+        known = file.exit_status
     if file.start.pid == launched.pid:
         known = launched.exit_status
     return Process(
@@ -191,10 +204,19 @@ def error(
             scratch folder and ``{project}``.
     """
     found = list(events_of(files, Error))
-    if not found:
+    # What runs a notebook fails with a text about the cell; the cell's own error is
+    # the one to compare.
+    cells = list(events_of(files, CellError))
+    if not found and not cells:
         return None
     main = files[0].start.pid
-    event = next((event for pid, event in found if pid == main), found[0][1])
+    own = next((event for pid, event in found if pid == main), None)
+    if cells and (own is None or own.type.endswith(NOTEBOOK_ERROR)):
+        return _error_report(cells[-1][1], hide)
+    return _error_report(own or found[0][1], hide)
+
+
+def _error_report(event: Error | CellError, hide: list[tuple[str, str]]) -> ErrorReport:
     message = replace_all(event.message, hide)
     return ErrorReport(
         type=event.type,

@@ -18,6 +18,7 @@ from reprobundle.outputs.summary import summarise
 from reprobundle.run.events import EventFile, Value
 from reprobundle.run.facts import events_of
 from reprobundle.run.launch import recorder_folder
+from reprobundle.run.ranks import value_names
 
 CHECKPOINT_SECONDS = 600
 
@@ -152,13 +153,14 @@ def files_found(
 
 def values_found(files: tuple[EventFile, ...], values: Path) -> list[Found]:
     """Return the values that the script recorded, whose files are whole."""
+    names = value_names(files)
     return [
         Found(
-            name=f"record:{event.name}",
+            name=f"record:{names[pid, event.name]}",
             member=f"values/{event.file}",
             path=values / event.file,
         )
-        for _, event in events_of(files, Value)
+        for pid, event in events_of(files, Value)
         if (values / event.file).is_file()
     ]
 

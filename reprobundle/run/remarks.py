@@ -7,7 +7,14 @@ from pathlib import Path
 
 from reprobundle.format.record import Process, Remark, is_chosen_seed
 from reprobundle.run.accessed import Accesses
-from reprobundle.run.events import EventFile, Network, Seed, Trouble, WarningEvent
+from reprobundle.run.events import (
+    CellError,
+    EventFile,
+    Network,
+    Seed,
+    Trouble,
+    WarningEvent,
+)
 from reprobundle.run.facts import events_of, replace_all
 from reprobundle.run.launch import Launched
 
@@ -36,6 +43,7 @@ def of_run(
     found = [
         *_limited(_not_entered(processes, launched)),
         *_limited(_masked_failures(processes, launched)),
+        *_limited(_failed_cells(files, launched)),
         *_limited(_wrote_elsewhere(access)),
         *_limited(_read_elsewhere(access)),
         *_limited(_network(files)),
@@ -120,6 +128,19 @@ def _masked_failures(
             )
 
 
+def _failed_cells(files: tuple[EventFile, ...], launched: Launched) -> Iterator[Remark]:
+    if launched.exit_status != 0:
+        return
+    for _, event in events_of(files, CellError):
+        yield Remark(
+            id="cell-failed",
+            severity="warning",
+            where=event.where,
+            text=f"a notebook cell ended with {event.type}: {event.message}, and the "
+            "command with status 0"[:400],
+        )
+
+
 def _wrote_elsewhere(access: Accesses) -> Iterator[Remark]:
     for path in sorted(access.wrote_original):
         yield Remark(
@@ -183,6 +204,8 @@ def _incomplete_processes(
         if process.ended
         and process.exit_status is None
         and process.kind in {"main", "python"}
+        # One that went on as another program has no end of its own.
+        and [other.pid for other in processes].count(process.pid) == 1
     ]
     for process in unknown:
         yield Remark(

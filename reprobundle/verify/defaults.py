@@ -96,6 +96,12 @@ IGNORE_KEYS: tuple[str, ...] = (
     "finished",
     "host",
     "hostname",
+    # The clock readings that a notebook runner writes into each cell.
+    "iopub execute input",
+    "iopub execute reply",
+    "iopub status busy",
+    "iopub status idle",
+    "shell execute reply",
     "memory",
     "path",
     "per sec",

@@ -196,6 +196,30 @@ EVERY_ITEM: tuple[Item, ...] = (
         _DIFFERS,
     ),
     Item("python-not-entered", "V13", "A Python process was not observed.", _WARNS),
+    Item(
+        "rank-missing",
+        "V13",
+        "A rank of a distributed run did not report, or not to its end.",
+        _REQUIRED,
+    ),
+    Item(
+        "ranks-disagree",
+        "V13",
+        "Ranks differ in their torch, their number of steps, or parameters that data "
+        "parallelism keeps equal.",
+        _REQUIRED,
+    ),
+    Item(
+        "rank-parameters",
+        "V13",
+        "It is not known whether the ranks ended with the same parameters.",
+    ),
+    Item(
+        "cell-failed",
+        "V13",
+        "A notebook cell failed although the command reported success.",
+        _WARNS,
+    ),
     Item("read-original-project", "V13", "The run read the original project.", _WARNS),
     Item(
         "read-outside-project",

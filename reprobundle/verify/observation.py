@@ -8,6 +8,7 @@ from reprobundle.format.findings import CheckOutcome, Finding
 from reprobundle.format.record import Record, Remark
 from reprobundle.verify.checks import finding
 from reprobundle.verify.items import ITEMS
+from reprobundle.verify.ranks import check_ranks
 
 # Remarks that other checks look at in the facts themselves, or that are no gap.
 _ELSEWHERE = frozenset(
@@ -31,6 +32,7 @@ def check_observation(record: Record) -> Iterator[Finding]:
     """Yield the findings of V13 about one replay."""
     yield from _processes(record)
     yield from _failures_behind_a_zero(record)
+    yield from check_ranks(record)
     for remark in record.remarks:
         if remark.id not in _ELSEWHERE:
             yield _remark(record, remark)

@@ -160,7 +160,11 @@ def _step_count(record: Record) -> int:
 
 
 def _calls(record: Record) -> Counter[tuple[str, str]]:
-    main = {process.pid for process in record.processes if process.kind == "main"}
+    main = {
+        process.pid
+        for process in record.processes
+        if process.kind == "main" or process.part in ("rank", "kernel")
+    }
     return Counter(
         (call.function, call.value)
         for call in record.randomness.calls

@@ -73,10 +73,11 @@ def test_a_python_that_failed_inside_a_pipeline_is_not_masked_by_status_zero(pro
     assert "masked-failure" in remarks(record)
 
 
-def test_a_python_whose_exit_status_nobody_reported_is_a_gap(project):
+def test_a_bare_system_exit_inside_a_pipeline_is_not_masked_either(project):
     (project / "fail.py").write_text("print(1)\nraise SystemExit(3)\n")
     record = record_of(project, "bash", "-c", "python fail.py | python b.py")
-    assert "exit-status-unknown" in remarks(record)
+    assert "masked-failure" in remarks(record)
+    assert {process.exit_status for process in record.processes} == {0, 3}
 
 
 def test_the_exit_status_of_the_command_itself_is_known(project):

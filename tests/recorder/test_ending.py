@@ -1,5 +1,7 @@
 """What is said about the way a process ends."""
 
+import sys
+
 import pytest
 
 from reprobundle.run.events import End, Error, WarningEvent
@@ -44,6 +46,31 @@ def test_the_exit_status_is_unchanged_and_reported_where_it_is_sure(launch, case
     assert run.status == status
     (end,) = run.of(End)
     assert end.exit_status == reported
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it takes glibc's on_exit")
+@pytest.mark.parametrize("case", ["raises SystemExit", "falls off the end", "fails"])
+def test_the_c_library_leaves_the_true_exit_status(launch, case):
+    code, status, _ = ENDINGS[case]
+    run = launch(["python", "-c", code])
+    assert run.files[0].exit_status == status
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it takes glibc's on_exit")
+def test_a_fork_does_not_overwrite_its_parents_exit_status(launch):
+    code = (
+        "import os\nif os.fork():\n    os.wait()\n    raise SystemExit(5)\n"
+        "raise SystemExit(6)\n"
+    )
+    run = launch(["python", "-c", code])
+    assert run.status == 5
+    assert [file.exit_status for file in run.files] == [5, None]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it takes glibc's on_exit")
+def test_a_process_that_leaves_without_exiting_leaves_no_status(launch):
+    run = launch(["python", "-c", "import os; os.kill(os.getpid(), 9)"])
+    assert run.files[0].exit_status is None
 
 
 FAILING = {

@@ -36,6 +36,7 @@ from reprobundle.format.record import (
     Phase,
     Process,
     Randomness,
+    Rank,
     Remark,
 )
 from reprobundle.format.writer import Source
@@ -328,6 +329,16 @@ CASES = {
     "masked-failure": remark("masked-failure", "failure"),
     "wrote-original-project": remark("wrote-original-project", "failure"),
     "python-not-entered": replayed(processes=MISSED),
+    "rank-missing": replayed(
+        ranks=(Rank(rank=0, world_size=2, pid=1, ended=True),),
+    ),
+    "ranks-disagree": replayed(
+        ranks=(
+            Rank(rank=0, world_size=2, pid=1, ended=True, steps=3),
+            Rank(rank=1, world_size=2, pid=2, ended=True, steps=2),
+        ),
+    ),
+    "cell-failed": remark("cell-failed", "warning"),
     "read-original-project": remark("read-original-project", "warning"),
     "read-outside-project": replayed(
         remarks=(Remark(id="read-outside-project", severity="warning", text="x"),),
