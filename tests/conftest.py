@@ -57,7 +57,7 @@ BUDGET_SECONDS = {
     "format": 30,
     "outputs": 15,
     "pack": 5,
-    "recorder": 120,
+    "recorder": 150,
     "replay": 90,
     "report": 25,
     "run": 60,

@@ -84,6 +84,11 @@ class Beginnings:
             return
         if len(self._modules) >= _MOST_MODULES or self._is_disturbed():
             return
+        # No function mode of the user's may see what is done here.
+        with self._torch._C.DisableTorchFunction():
+            self._see_module(module, arguments, named)
+
+    def _see_module(self, module: Any, arguments: Any, named: dict[str, Any]) -> None:
         weights = list(_weights(module))
         if not weights:
             return
@@ -102,19 +107,21 @@ class Beginnings:
         if self._modules or self._is_disturbed():
             return
         name = self._unique(type(optimizer).__name__)
-        self._send(
-            [
+        with self._torch._C.DisableTorchFunction():
+            tensors = [
                 self._field(f"{name}/{group}.{place}", "weight", parameter)
                 for group, content in enumerate(optimizer.param_groups)
                 for place, parameter in enumerate(content["params"])
             ]
-        )
+        self._send(tensors)
 
     def see_batch(self, batch: Any) -> None:
         """Report a first batch; further ones are not looked at."""
         if self.wants_batches and not self._is_disturbed():
             self._batches += 1
-            self._send(self._fields(self._unique("batch"), "batch", batch))
+            with self._torch._C.DisableTorchFunction():
+                tensors = self._fields(self._unique("batch"), "batch", batch)
+            self._send(tensors)
 
     @property
     def wants_batches(self) -> bool:
@@ -124,13 +131,16 @@ class Beginnings:
     def _is_disturbed(self) -> bool:
         """Tell whether reading a tensor now would be seen or is forbidden.
 
-        A profiler or a dispatch mode of the user's would count our copies; while CUDA
-        captures a graph, no copy may be made.
+        A profiler or a dispatch mode of the user's would count our copies, a tracer
+        would put them into the user's graph; inside a function transform there are no
+        values to read; while CUDA captures a graph, no copy may be made.
         """
         torch = self._torch
-        if torch.autograd._profiler_enabled():
+        if torch.autograd._profiler_enabled() or torch.jit.is_tracing():
             return True
         if torch._C._len_torch_dispatch_stack() > 0:
+            return True
+        if torch._C._functorch.peek_interpreter_stack() is not None:
             return True
         capturing = torch.cuda.is_current_stream_capturing
         return self._devices.cuda_in_use and bool(capturing())

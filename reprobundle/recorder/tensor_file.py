@@ -154,7 +154,11 @@ def _torch_bytes(torch: Any, tensor: Any) -> memoryview:
     size = tensor.numel() * tensor.element_size()
     if size == 0:
         return memoryview(b"")
-    view = (ctypes.c_ubyte * size).from_address(tensor.data_ptr())
+    place = tensor.data_ptr()
+    if place == 0:
+        message = "the tensor has no memory of its own"
+        raise UnsupportedTensorError(message)
+    view = (ctypes.c_ubyte * size).from_address(place)
     # The array does not own the memory; the tensor must live as long as it.
     view._tensor = tensor
     return memoryview(view).cast("B")

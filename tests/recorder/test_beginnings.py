@@ -160,6 +160,47 @@ wide(torch.zeros(1, 2048))
 fifth = nn.Linear(2, 2)
 fifth(torch.zeros(1, 2))
 """
+# Each of these would see our reading, or would be changed by it.
+OBSERVED = """
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import TorchFunctionMode
+torch.manual_seed(0)
+class Sees(TorchDispatchMode):
+    count = 0
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        Sees.count += 1
+        return func(*args, **(kwargs or {}))
+class Hears(TorchFunctionMode):
+    count = 0
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        # Attributes are looked at elsewhere too, for the devices.
+        Hears.count += func.__name__ != '__get__'
+        return func(*args, **(kwargs or {}))
+def make():
+    return nn.Sequential(nn.Linear(3, 2), nn.ReLU())
+x = torch.ones(1, 3)
+with Sees():
+    make()(x)
+with torch.profiler.profile() as profile:
+    make()(x)
+print(Sees.count, len(profile.events()))
+graph = torch.jit.trace(make(), x).inlined_graph
+print(str(graph).count('aten::'), 'aten::to' in str(graph))
+model = make()
+stacked = {name: torch.stack([p, p]) for name, p in model.named_parameters()}
+def call(parameters):
+    return torch.func.functional_call(model, parameters, (x,)).sum()
+print(torch.func.vmap(call)(stacked).tolist())
+one = {name: p.detach() for name, p in model.named_parameters()}
+print({name: g.sum().item() for name, g in torch.func.grad(call)(one).items()})
+exported = torch.export.export(make(), (x,))
+print(len(exported.graph.nodes))
+with Hears():
+    make()(x)
+print(Hears.count)
+"""
 FUNCTIONAL = """
 import torch
 weight = torch.tensor([3.0, 4.0], requires_grad=True)
@@ -187,6 +228,18 @@ def test_large_strange_and_absent_values_are_told_apart(launch):
     assert big.l2 == pytest.approx((16 * 4096 + 3) ** 0.5)
     assert wide.l2 == pytest.approx((16 * 2048) ** 0.5)
     assert not any(name.startswith("Linear#4") for name in began)
+
+
+def test_nothing_that_watches_the_run_sees_our_reading(launch):
+    plain = launch(["python", "run.py"], {"run.py": OBSERVED}, recorded=False)
+    run = launch(["python", "run.py"], {"run.py": OBSERVED})
+    assert (plain.status, run.status) == (0, 0), plain.stderr + run.stderr
+    assert run.stdout == plain.stdout
+    assert run.troubles() == []
+    # What could be read unseen was read.
+    names = [t.name for event in run.of(Beginning) for t in event.tensors]
+    assert "Sequential/input/0" in names
+    assert not any(t.reason for event in run.of(Beginning) for t in event.tensors)
 
 
 def test_without_modules_the_first_optimizer_shows_the_weights(launch):
