@@ -66,19 +66,45 @@ def record(name: str, value: Any) -> None:
         name: Any text.
         value: A tensor, an array, a number, text, or lists and mappings of them.
     """
-    if _active is not None:
+    if _active is None:
+        return
+    if _is_compiling():
+        _say_not_kept(name)
+    else:
         _active.values.record(name, value)
+
+
+def _is_compiling() -> bool:
+    """Tell whether torch's compiler is reading this code instead of running it."""
+    torch: Any = sys.modules.get("torch")
+    return torch is not None and bool(torch.compiler.is_compiling())
+
+
+def _say_not_kept(name: str) -> None:
+    """Report that a compiled function does not keep this value.
+
+    Keeping it would break the graph, which `fullgraph=True` forbids: a run that works
+    without the recorder would fail with it.
+    """
+    if _active is not None:
+        message = f"a value recorded inside a compiled function is not kept: {name}"
+        _active.session.trouble("values", message)
+
+
+# Makes the compiler call it once, while it compiles, instead of reading it.
+_say_not_kept._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def phase(name: str) -> AbstractContextManager[None]:
     """Return a context manager that measures a phase of the run.
 
     Args:
-        name: Of the phase; entries of one name are added up.
+        name: Of the phase; entries of one name are added up. Inside a compiled
+            function there is no clock, and nothing is measured.
     """
-    if _active is not None:
-        return _active.clock.span(name)
-    return _Nothing()
+    if _active is None or _is_compiling():
+        return _Nothing()
+    return _active.clock.span(name)
 
 
 def device() -> str:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _FLUSH_NS = 1_000_000_000
 # A flush sorts the kept durations for their median. Waiting this many times longer
-# than the last flush took keeps all of them below half a percent of the run.
-_FLUSH_COST_FACTOR = 200
+# than the last flush took keeps all of them below a thousandth of the run.
+_FLUSH_COST_FACTOR = 1000
 
 
 class Clock:

@@ -48,7 +48,11 @@ class Shapes:
             if self._is_tracing():
                 # A trace notes every look at a shape as an operator.
                 return
-            key = tuple(self._shapes((*arguments, *named.values())))
+            if not named and len(arguments) == 1 and type(arguments[0]) in self._plain:
+                # The usual call, without a generator.
+                key = ((arguments[0].dtype, arguments[0].shape),)
+            else:
+                key = tuple(self._shapes((*arguments, *named.values())))
             if key in self._counts:
                 self._counts[key] += 1
             elif key:

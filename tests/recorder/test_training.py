@@ -346,6 +346,19 @@ def gradient(x):
 print(gradient(torch.ones(1, 8))[0].sum().item())
 torch._dynamo.config.trace_autograd_ops = False
 
+import reprobundle
+@torch.compile(backend='eager', fullgraph=True)
+def marked(x):
+    with reprobundle.phase('inside'):
+        y = model(x.to('cpu'))
+    reprobundle.record('lost', y)
+    return y
+print(marked(torch.ones(2, 8)).sum().item())
+with reprobundle.phase('outside'):
+    print(torch.jit.script(model)(torch.ones(1, 8)).sum().item())
+    with torch.autocast('cpu', dtype=torch.bfloat16):
+        print(model(torch.ones(1, 8)).sum().item())
+
 class Broken(nn.Module):
     def forward(self, x):
         torch._dynamo.graph_break()
@@ -381,8 +394,13 @@ def test_the_compiler_compiles_what_it_compiles_without_us(launch, compiled):
 def test_compiled_traced_and_threaded_models_keep_working(compiled):
     run = compiled
     assert (run.status, run.stderr) == (0, "")
-    assert run.troubles() == []
+    # A value inside a compiled function cannot be kept; that it is not is said.
+    (trouble,) = run.troubles()
+    assert trouble.endswith("a compiled function is not kept: lost")
+    assert run.of(Value) == []
     totals = {phase.name: phase.count for phase in run.of(Phases)[-1].phases}
+    assert "inside" not in totals
+    assert totals["outside"] == 1
     assert totals["optimizer"] == 4
     assert "model.pt2" in run.opened("write") & run.opened("read")
 
