@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -18,6 +19,24 @@ allow_option = click.option(
     help="Accept a warning by name; the verdict says so. CPU fallback, stand-in "
     "devices and reduced input can never be accepted.",
 )
+
+
+_UNITS = {
+    "": 1,
+    "b": 1,
+    **{f"{letter}b": 1000**power for power, letter in enumerate("kmgt", 1)},
+    **{f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", 1)},
+}
+
+
+def size_bytes(text: str) -> int:
+    """Return the bytes that a text such as ``25MB``, ``16MiB`` or ``0`` names."""
+    match = re.fullmatch(
+        r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*([a-z]*)", text.strip().lower()
+    )
+    if match is None or match[2] not in _UNITS:
+        raise click.BadParameter(f"{text!r} is no size: write it like 25MB or 16MiB")
+    return int(float(match[1]) * _UNITS[match[2]])
 
 
 def split(text: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from reprobundle.cli.options import DEVICES, say, split
+from reprobundle.cli.options import DEVICES, say, size_bytes, split
 
 
 class _CommandAfterDashes(click.Command):
@@ -98,6 +98,15 @@ class _CommandAfterDashes(click.Command):
     is_flag=True,
     help="Ask no package index; the bundle then has no lock for other systems.",
 )
+@click.option(
+    "--output-budget",
+    type=size_bytes,
+    default="16MiB",
+    show_default=True,
+    metavar="SIZE",
+    help="What the outputs of one run may take together. The largest ones that do not "
+    "fit are kept as block digests and values at 100,000 places of each array.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Do not show the command's output.")
 @click.pass_context
 def pack(
@@ -119,6 +128,7 @@ def pack(
     fallback: str,
     output_limit: int,
     offline: bool,
+    output_budget: int,
     quiet: bool,
 ) -> int:
     """Run COMMAND and write one bundle about it.
@@ -158,6 +168,7 @@ def pack(
         passes=parse_passes(passes),
         device=device,
         output_limit_bytes=output_limit,
+        output_budget_bytes=output_budget,
         echo=not quiet,
         offline=offline,
     )

@@ -92,6 +92,8 @@ class ArrayComparison(
         name: Array name, column or JSON path; empty for a single array.
         dtype: dtype of the reference; ``number``, ``text`` or ``bool`` for cells.
         elements: Number of compared elements.
+        sampled_from: Number of elements of the array if only a sample of them was
+            compared; 0 otherwise.
         equal: Whether all are bit for bit equal.
         outside: Number of elements outside the tolerance.
         rtol, atol, floor, share: The rule that was applied; None for exact kinds.
@@ -111,6 +113,7 @@ class ArrayComparison(
     name: str
     dtype: str
     elements: Count
+    sampled_from: Count = 0
     equal: bool
     outside: Count
     rtol: float | None = None

@@ -23,6 +23,7 @@ _TORCH_DEFAULT_SEED: Final = "67280421310721"
 _TORCH_WORKER: Final = "torch/utils/data/_utils/worker.py"
 
 Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$", max_length=64)]
+DigestOrEmpty = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$", max_length=64)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Number = float | Literal["nan", "inf", "-inf"]
 Scalar = bool | int | float | str
@@ -517,9 +518,12 @@ class Output(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         size_bytes: Size of its content.
         blake3: Digest of its content.
         stored: ``here`` (a member beside the record), ``sealed`` (equal to the sealed
-            member of the same digest), ``none`` (only the summary is kept).
+            member of the same digest), ``sample`` (too large to keep: a member holds
+            the elements at some places and the digests of all; spec.md, "Samples"),
+            ``none`` (only the summary is kept).
         member: Member name relative to the record when stored here, full sealed path
-            when sealed, empty otherwise.
+            when sealed, either of them for a sample, empty otherwise.
+        sample_key: For a sample, the digest of the policy that decided its places.
         arrays_member: For checkpoints: the member with their tensors as safetensors,
             relative to the record.
         arrays: Summaries of its arrays.
@@ -532,8 +536,9 @@ class Output(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     format: str
     size_bytes: Count
     blake3: Digest
-    stored: Literal["here", "sealed", "none"]
+    stored: Literal["here", "sealed", "sample", "none"]
     member: str = ""
+    sample_key: DigestOrEmpty = ""
     arrays_member: str = ""
     arrays: tuple[ArraySummary, ...] = ()
     rows: int | None = None

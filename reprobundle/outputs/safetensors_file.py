@@ -42,6 +42,8 @@ _DTYPES = {
     "F8_E4M3FNUZ": "float8_e4m3fnuz",
     "F8_E5M2FNUZ": "float8_e5m2fnuz",
 }
+CODES = {dtype: code for code, dtype in _DTYPES.items()}
+"""The code by which the format calls each dtype it has."""
 
 
 def read_safetensors(stream: BinaryIO) -> Iterator[NamedArray]:
@@ -91,7 +93,7 @@ def _tensor(
         dtype, count, label = np.dtype("uint8"), end - start, stored
         shape = (*shape, count) if math.prod(shape) != count else shape
     else:
-        dtype, count, label = _dtype_of(known), math.prod(shape), known
+        dtype, count, label = dtype_of(known), math.prod(shape), known
         check_size(count * dtype.itemsize, end - start)
 
     def blocks(elements: int) -> Iterator[Array]:
@@ -101,7 +103,8 @@ def _tensor(
     return NamedArray(name, label, shape, blocks), end
 
 
-def _dtype_of(name: str) -> np.dtype[Any]:
+def dtype_of(name: str) -> np.dtype[Any]:
+    """Return the dtype of one of the names in `CODES`."""
     if name.startswith(("bfloat16", "float8")):
         import ml_dtypes
 

@@ -22,6 +22,7 @@ from reprobundle.errors import (
     UnsafeNameError,
 )
 from reprobundle.format.canonical import encode
+from reprobundle.format.digests import digest_bytes
 from reprobundle.format.lock import Lock
 from reprobundle.format.policy import Claim, Policy
 from reprobundle.format.record import Command, Fact, FileRead
@@ -43,6 +44,7 @@ from reprobundle.run.assemble import (
     FinishedRun,
     assemble,
 )
+from reprobundle.run.budget import Budget, kept_whole, not_whole, within_budget
 from reprobundle.run.command import PROJECT, recorded_argv, recorded_environment
 from reprobundle.run.conda import explicit_list
 from reprobundle.run.events import read_events
@@ -335,6 +337,33 @@ class PackJob:
         results = {comparison.result for comparison in comparisons}
         self.repeatable = results <= {"bit-identical", "within-tolerance"}
 
+    def cut_to_budget(self, runs: list[Assembled]) -> list[Assembled]:
+        """Return the runs with their outputs kept within the budget.
+
+        This comes last: the places of samples follow from the frozen policy, and both
+        passes have been compared in full before.
+        """
+        key = digest_bytes(encode(self.policy))
+        done: list[Assembled] = []
+        for number, run in enumerate(runs, start=1):
+            folder = self.folder / f"samples{number}"
+            folder.mkdir()
+            first = done[0] if done else None
+            budget = Budget(
+                budget_bytes=self.options.output_budget_bytes,
+                key=key,
+                always=not_whole(first.record) if first else frozenset(),
+                never=kept_whole(first.record) if first else frozenset(),
+                sealed={
+                    member.blake3: f"runs/1/{member.name}"
+                    for member in (first.record.members if first else ())
+                },
+            )
+            # What holds for the first run is told once.
+            say = self.say if first is None else _silent
+            done.append(within_budget(run, budget, folder, say=say))
+        return done
+
     def write(
         self, runs: list[Assembled], progress: Callable[[int], None] | None
     ) -> SealedBundle:
@@ -348,6 +377,7 @@ class PackJob:
             PackRefusedError: A file has a name that another system could not hold.
         """
         lock, pylock = self.resolving.result()
+        runs = self.cut_to_budget(runs)
         sources = [
             *project_sources(self.stage, self.contents),
             *external_sources(self.externals),
@@ -394,6 +424,10 @@ def _git_facts(git: GitState | None) -> dict[str, Fact]:
     if git.remote:
         facts["git.remote"] = Fact(value=git.remote, source="git remote")
     return facts
+
+
+def _silent(line: str) -> None:
+    del line
 
 
 def _last_line(run: FinishedRun) -> str:

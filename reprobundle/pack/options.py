@@ -11,6 +11,7 @@ from reprobundle.format.record import Fact, Record
 from reprobundle.format.writer import SealedBundle
 from reprobundle.pack.passes import PassName
 from reprobundle.run.assemble import OUTPUT_LIMIT_BYTES
+from reprobundle.run.budget import OUTPUT_BUDGET_BYTES
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class PackOptions:
         passes: Which passes to make.
         device: ``as-is`` or a device type.
         output_limit_bytes: Largest single output.
+        output_budget_bytes: What the outputs of one run may take; the largest of them
+            are kept as samples so that the others fit.
         echo: Show what the command prints while it runs.
         offline: Ask no package index; then there is no lock for other systems.
     """
@@ -50,6 +53,7 @@ class PackOptions:
     passes: tuple[PassName, ...] = ("measured", "repeat", "evidence")
     device: str = "as-is"
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
+    output_budget_bytes: int = OUTPUT_BUDGET_BYTES
     echo: bool = False
     offline: bool = False
 

@@ -42,11 +42,19 @@ from reprobundle.replay.environment import (
 from reprobundle.replay.options import ReplayOptions
 from reprobundle.replay.plan import PlannedRun, ReplayPlan
 from reprobundle.run.assemble import Assembled, PassName, assemble
+from reprobundle.run.budget import (
+    OUTPUT_BUDGET_BYTES,
+    Budget,
+    kept_whole,
+    not_whole,
+    within_budget,
+)
 from reprobundle.run.command import replay_base
 from reprobundle.run.execute import PassPlan, execute
 from reprobundle.run.lock import Drift
 from reprobundle.run.project import Stage
 from reprobundle.run.space import require_space
+from reprobundle.verify.sealed import POLICY
 
 Say = Callable[[str], None]
 MOST_DRIFT_TOLD = 12
@@ -67,6 +75,7 @@ class ReplayJob:
         self.python = Path(sys.executable)
         self.sealed: dict[str, str] = {}
         self.staged: dict[str, str] = {}
+        self.policy_digest = ""
         self.obstacle: Outcome | None = None
         self.facts = {"replay.environment": _fact(options.environment)}
 
@@ -111,6 +120,7 @@ class ReplayJob:
                 for member in bundle.members.values()
                 if member.path.startswith("runs/") and member.size_bytes
             }
+            self.policy_digest = bundle.members[POLICY].blake3
             self.staged = {
                 name: bundle.members[path].blake3
                 for path, name in self.plan.names.items()
@@ -218,11 +228,24 @@ class ReplayJob:
             externals=self._external_reads(reference),
             sealed=self.sealed,
         )
+        assembled = self._within_budget(assembled, reference, folder)
         record = msgspec.structs.replace(
             assembled.record,
             remarks=(*assembled.record.remarks, *map(_drift_remark, self.drift)),
         )
         return dataclasses.replace(assembled, record=record)
+
+    def _within_budget(
+        self, assembled: Assembled, reference: Record, folder: Path
+    ) -> Assembled:
+        budget = Budget(
+            budget_bytes=OUTPUT_BUDGET_BYTES,
+            key=self.policy_digest,
+            always=not_whole(reference),
+            never=kept_whole(reference),
+            sealed=self.sealed,
+        )
+        return within_budget(assembled, budget, folder, say=self.say)
 
     def _stopped(self, planned: PlannedRun, outcome: Outcome) -> Assembled:
         return stopped.record(

@@ -122,6 +122,8 @@ class _Comparison:
 
     def by_content(self) -> OutputComparison:
         """Read both sides and compare what is in them."""
+        if "sample" in (self.reference.stored, self.replay.stored):
+            return self._by_samples()
         unread = self._unread()
         if unread:
             return self._without_content(unread)
@@ -135,6 +137,35 @@ class _Comparison:
             return self._outside_or_equal(
                 f"compared byte for byte: {error.message}", (part,)
             )
+
+    def _by_samples(self) -> OutputComparison:
+        """Compare what samples hold; the side that kept all is sampled now."""
+        from reprobundle.verify import compare_samples, sampled
+
+        leave_out = ignores(self.policy, self.reference.name)
+        key = self.reference.sample_key or self.replay.sample_key
+        sides = (
+            (self.reference, self.reference_content),
+            (self.replay, self.replay_content),
+        )
+        try:
+            held = [sampled.read_side(one, content, key) for one, content in sides]
+        except UnreadableOutputError as error:
+            return self._without_content(f"the bytes differ, and {error.message}")
+        names = {one.summary.name for side in held for one in side}
+        ignored = {name for name in names if leave_out((name,))}
+        parts = compare_samples.compare_samples(
+            [one for one in held[0] if one.summary.name not in ignored],
+            [one for one in held[1] if one.summary.name not in ignored],
+            self._tolerance,
+        )
+        is_checkpoint = self.reference.format == "checkpoint"
+        return self._from_parts(
+            parts,
+            tuple(sorted(ignored)),
+            unseen=_REST_OF_CHECKPOINT if is_checkpoint else "",
+            partly=sampled.told(parts),
+        )
 
     def _unread(self) -> str:
         """Return why the content of one side cannot be read, or an empty string."""
@@ -152,6 +183,9 @@ class _Comparison:
 
     def _without_content(self, reason: str) -> OutputComparison:
         parts = compare_summaries(self.reference, self.replay)
+        if self.reference.kind == "bytes":
+            # Plain bytes are compared exactly, and that they differ is known.
+            return self._result("outside-tolerance", reason, parts)
         if any(part.problem for part in parts):
             return self._result("outside-tolerance", _first_problem(parts), parts)
         return self._result("not-compared", reason)
@@ -254,6 +288,7 @@ class _Comparison:
         ignored: tuple[str, ...],
         *,
         unseen: str = "",
+        partly: str = "",
     ) -> OutputComparison:
         """Sum up the parts of an output whose bytes are known to differ.
 
@@ -261,6 +296,7 @@ class _Comparison:
             parts: Comparison of everything that was compared.
             ignored: What a rule left out.
             unseen: What of the file no part covers, in words.
+            partly: How much of it was compared, in words, if it was not all.
         """
         if any(part.problem for part in parts):
             reason = _first_problem(parts)
@@ -271,7 +307,7 @@ class _Comparison:
             )
             return self._result("not-compared", reason, parts, ignored)
         if not all(part.equal for part in parts):
-            return self._result("within-tolerance", "", parts, ignored)
+            return self._result("within-tolerance", partly, parts, ignored)
         if unseen:
             return self._result("within-tolerance", unseen, parts, ignored)
         reason = "the bytes of the file differ, every compared value is identical"

@@ -10,6 +10,7 @@ from reprobundle.format.findings import Finding
 from reprobundle.format.reader import Bundle
 from reprobundle.format.record import ContentMember, MemorySeries, Output, Record
 from reprobundle.verify.checks import finding
+from reprobundle.verify.sealed import POLICY
 
 
 def check_run_members(bundle: Bundle, runs: Mapping[int, Record]) -> Iterator[Finding]:
@@ -131,6 +132,7 @@ def check_references(
                 expected=output.size_bytes,
                 got=size_bytes,
             )
+        yield from _sample(name, bundle, top, output, own)
         tensors = output.arrays_member
         if tensors and tensors not in own and tensors not in bundle.members:
             yield finding(
@@ -143,9 +145,30 @@ def check_references(
         )
 
 
+def _sample(
+    name: str, bundle: Bundle, top: str, output: Output, own: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Yield what is wrong with a sample as far as the record alone tells."""
+    if output.stored != "sample":
+        return
+    if output.member not in own and output.member not in bundle.members:
+        where = top + output.member
+        yield finding(name, "fail", "the output's sample is not there", where=where)
+    policy = bundle.members.get(POLICY)
+    if policy is not None and output.sample_key != policy.blake3:
+        yield finding(
+            name,
+            "fail",
+            "the sample was not taken at the places that this bundle's policy decides",
+            where=f"{top}{output.name}",
+            expected=policy.blake3,
+            got=output.sample_key or "no policy",
+        )
+
+
 def _held(output: Output, own: Mapping[str, str], bundle: Bundle) -> str | None:
     """Return the digest of the stored content, empty if absent, None if not stored."""
-    if output.stored == "none":
+    if output.stored in ("none", "sample"):
         return None
     if output.stored == "here":
         return own.get(output.member, "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from reprobundle.format.findings import ArrayComparison
 from reprobundle.format.record import ArraySummary, Output, as_float
@@ -16,9 +17,22 @@ def compare_summaries(reference: Output, replay: Output) -> tuple[ArrayCompariso
     values agree.
     """
     same = reference.blake3 == replay.blake3
-    replayed = {array.name: array for array in replay.arrays}
+    return compare_array_summaries(reference.arrays, replay.arrays, same=same)
+
+
+def compare_array_summaries(
+    reference: Sequence[ArraySummary], replay: Sequence[ArraySummary], *, same: bool
+) -> tuple[ArrayComparison, ...]:
+    """Return the structure of each array that either side holds.
+
+    Args:
+        reference: Arrays of the reference.
+        replay: Arrays of the replay.
+        same: Whether both files are known to hold the same bytes.
+    """
+    replayed = {array.name: array for array in replay}
     parts = []
-    for array in reference.arrays:
+    for array in reference:
         other = replayed.pop(array.name, None)
         if other is None:
             parts.append(_lone(array, "missing in the replay"))

@@ -178,6 +178,46 @@ class Array:
         }
 
 
+@dataclass(frozen=True)
+class Sampled(Array):
+    """An array of which a run keeps a sample only (spec.md, section 8.3).
+
+    It has so few elements that the sample holds all of them.
+
+    Attributes:
+        key: Digest of the policy that decided the places.
+        told: What the summary says otherwise.
+    """
+
+    key: str = ""
+    told: Mapping[str, object] = field(default_factory=dict)
+
+    def summary(self) -> Document:
+        """Return what a record says about it: the figures of what float32 holds."""
+        layout = f"<{len(self.values)}f"
+        stored = struct.unpack(layout, struct.pack(layout, *self.values))
+        return {**Array(stored, self.shape).summary(), **self.told}
+
+    def sample(self) -> bytes:
+        """Return the sample as a safetensors file."""
+        values = struct.pack(f"<{len(self.values)}f", *self.values)
+        block = blake3(values).digest()
+        header = {
+            "0.values": {
+                "dtype": "F32",
+                "shape": [len(self.values)],
+                "data_offsets": [0, len(values)],
+            },
+            "0.blocks": {
+                "dtype": "U8",
+                "shape": [1, len(block)],
+                "data_offsets": [len(values), len(values) + len(block)],
+            },
+        }
+        text = json.dumps(header).encode()
+        return struct.pack("<Q", len(text)) + text + values + block
+
+
 @dataclass
 class Run:
     """One run.
@@ -206,6 +246,12 @@ class Run:
         described = []
         for name, output in sorted(self.outputs.items()):
             data = output.npy() if isinstance(output, Array) else output
+            if isinstance(output, Sampled):
+                member = f"samples/{name}.safetensors"
+                content[member] = output.sample()
+                place = {"stored": "sample", "member": member, "sample_key": output.key}
+                described.append({**_described(name, output, data), **place})
+                continue
             known = self.sealed.get(digest(data), "")
             if self.keeps and not known:
                 content[f"outputs/{name}"] = data

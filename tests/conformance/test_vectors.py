@@ -17,7 +17,7 @@ from tests.conformance.case import EXIT_STATUS
 from tests.conformance.runner import Answer
 
 SUITE = runner.read_suite()
-MOST_BYTES = 700_000
+MOST_BYTES = 900_000
 
 
 @pytest.mark.parametrize("vector", SUITE.vectors, ids=lambda vector: vector.id)

@@ -15,6 +15,7 @@ from tests.conformance.documents import (
     OUTPUT,
     RECORD,
     Array,
+    Sampled,
     fact,
     failure,
     files_digest,
@@ -420,6 +421,51 @@ DEVICES = (
     ),
 )
 
+SAMPLES = (
+    _own(
+        "sample_within_tolerance",
+        "V17",
+        "valid",
+        WITHIN,
+        "Both sides kept a sample; 2.000004 where the reference has 2.",
+        files.sampled(Sampled(NEAR.values)),
+    ),
+    _own(
+        "sample_outside_tolerance",
+        "V17",
+        "invalid",
+        DIFFERS,
+        "Both sides kept a sample; 2.00002 where the reference has 2.",
+        files.sampled(Sampled(FAR.values)),
+    ),
+    _own(
+        "moments_beside_a_sample_differ",
+        "V17",
+        "invalid",
+        DIFFERS,
+        "The sampled values are within tolerance, and the summary of the whole array "
+        "states another maximum.",
+        files.sampled(Sampled(NEAR.values, told={"maximum": 3.0})),
+    ),
+    _own(
+        "nan_count_beside_a_sample_differs",
+        "V17",
+        "invalid",
+        DIFFERS,
+        "The sampled values are within tolerance, and the summary of the whole array "
+        "counts one NaN.",
+        files.sampled(Sampled(NEAR.values, told={"nan": 1})),
+    ),
+    _own(
+        "sample_of_another_policy",
+        "V6",
+        "invalid",
+        "TAMPERED",
+        "The replay's sample was taken at the places that another policy decides.",
+        files.sampled(Sampled(NEAR.values, key="0" * 64)),
+    ),
+)
+
 BUNDLE_CASES = (
     _own(
         "vacuous_tolerance",
@@ -466,4 +512,4 @@ BUNDLE_CASES = (
     ),
 )
 
-CASES = (*OUTPUTS_CASES, *PROTOCOL, *ENDING, *DEVICES, *BUNDLE_CASES)
+CASES = (*OUTPUTS_CASES, *PROTOCOL, *ENDING, *DEVICES, *SAMPLES, *BUNDLE_CASES)

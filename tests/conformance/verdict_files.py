@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from tests.conformance.documents import (
     INPUT,
@@ -18,9 +19,12 @@ from tests.conformance.documents import (
     Array,
     Document,
     Run,
+    Sampled,
     Story,
+    again,
     bundle_id,
     digest,
+    encode,
     failure,
     files_digest,
     input_read,
@@ -141,6 +145,24 @@ def alone(
         changes: Fields in which the replay's record differs from the reference.
     """
     return lambda: _file(of(), _replay(of(), outputs or {}, **changes))
+
+
+def sampled(replayed_as: Sampled) -> Callable[[], bytes]:
+    """Return what makes a bundle that keeps a sample, with one replay.
+
+    Args:
+        replayed_as: The replay's output, by the bundle's own policy unless it names
+            another.
+    """
+
+    def make() -> bytes:
+        key = digest(encode(TOLERANT))
+        reference = Run({"logits.npy": Sampled(key=key)})
+        story = Story(runs=[(reference, {})], policy=TOLERANT)
+        output = replace(replayed_as, key=replayed_as.key or key)
+        return replayed(story, again({"logits.npy": output})).build()
+
+    return make
 
 
 def newer_says_yes() -> bytes:

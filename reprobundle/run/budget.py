@@ -1,0 +1,196 @@
+"""Keep the outputs of a run within a size: what does not fit is kept as a sample.
+
+Tables, documents and texts are always kept whole: they compress well, and comparing
+them takes all of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from reprobundle.errors import UnreadableOutputError
+from reprobundle.format.digests import digest_file
+from reprobundle.format.record import ContentMember, Output, Record
+from reprobundle.run.assemble import Assembled
+
+OUTPUT_BUDGET_BYTES = 16 << 20
+
+_REDUCIBLE = frozenset({"arrays", "bytes"})
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much the outputs of one record may take.
+
+    Attributes:
+        budget_bytes: Size of all outputs kept whole together.
+        key: Digest of the frozen policy, which decides the places of samples.
+        always: Names of outputs that are cut down whatever their size, because the
+            run they are compared with did so.
+        never: Names of outputs that are kept whole, for the same reason.
+        sealed: Digest → sealed member of equal content, which is not stored again.
+    """
+
+    budget_bytes: int
+    key: str
+    always: frozenset[str] = frozenset()
+    never: frozenset[str] = frozenset()
+    sealed: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+def kept_whole(record: Record) -> frozenset[str]:
+    """Return the names of the outputs whose whole content a record keeps."""
+    return frozenset(
+        output.name for output in record.outputs if output.stored in ("here", "sealed")
+    )
+
+
+def not_whole(record: Record) -> frozenset[str]:
+    """Return the names of the outputs whose content was too large to keep."""
+    return frozenset(output.name for output in record.outputs) - kept_whole(record)
+
+
+def within_budget(
+    assembled: Assembled, budget: Budget, folder: Path, *, say: Callable[[str], None]
+) -> Assembled:
+    """Return the record with its content cut down to the budget.
+
+    Args:
+        assembled: A record with its whole content.
+        budget: What it may take.
+        folder: A folder for the samples.
+        say: Takes one line for each output that is not kept whole.
+    """
+    content = dict(assembled.content)
+    outputs = []
+    reduced = _too_large(assembled, budget)
+    for number, output in enumerate(assembled.record.outputs):
+        if output.name not in reduced:
+            outputs.append(_shared(output, content, budget.sealed))
+            continue
+        target = folder / f"sample.{number}.safetensors"
+        outputs.append(_reduce(output, content, budget, target))
+        say(_told(output, outputs[-1]))
+    record = msgspec.structs.replace(
+        assembled.record,
+        outputs=tuple(outputs),
+        members=_members(assembled.record.members, content),
+    )
+    return dataclasses.replace(assembled, record=record, content=content)
+
+
+def _too_large(assembled: Assembled, budget: Budget) -> set[str]:
+    """Return the names of the outputs that are not kept whole: the largest ones."""
+    own = {
+        output.name: sum(
+            assembled.content[member].stat().st_size
+            for member in (output.member, output.arrays_member)
+            if member in assembled.content
+        )
+        for output in assembled.record.outputs
+    }
+    reducible = {
+        output.name
+        for output in assembled.record.outputs
+        if output.kind in _REDUCIBLE
+        and own[output.name]
+        and output.name not in budget.never
+    }
+    reduced = reducible & budget.always
+    left = budget.budget_bytes
+    left -= sum(size for name, size in own.items() if name not in reducible)
+    for name in sorted(reducible - reduced, key=lambda name: (own[name], name)):
+        left -= own[name]
+        if left < 0:
+            reduced.add(name)
+    return reduced
+
+
+def _shared(
+    output: Output, content: dict[str, Path], sealed: Mapping[str, str]
+) -> Output:
+    """Name the sealed member in place of content that equals it."""
+    twin = sealed.get(output.blake3, "") if output.size_bytes else ""
+    if not twin or output.stored != "here":
+        return output
+    del content[output.member]
+    output = msgspec.structs.replace(output, stored="sealed", member=twin)
+    tensors = content.get(output.arrays_member)
+    twin = sealed.get(digest_file(tensors), "") if tensors else ""
+    if twin:
+        del content[output.arrays_member]
+        output = msgspec.structs.replace(output, arrays_member=twin)
+    return output
+
+
+def _reduce(
+    output: Output, content: dict[str, Path], budget: Budget, target: Path
+) -> Output:
+    """Take the content of `output` out of `content` and put a sample in its place."""
+    whole = content.pop(output.member, None)
+    tensors = content.pop(output.arrays_member, None)
+    member = ""
+    is_checkpoint = output.format == "checkpoint"
+    source = tensors if is_checkpoint else whole
+    if output.arrays and source is not None:
+        file_format = "safetensors" if is_checkpoint else output.format
+        member = _sample(output, source, file_format, content, budget, target)
+    return msgspec.structs.replace(
+        output,
+        stored="sample" if member else "none",
+        member=member,
+        arrays_member="",
+        sample_key=budget.key if member else "",
+    )
+
+
+def _sample(
+    output: Output,
+    source: Path,
+    file_format: str,
+    content: dict[str, Path],
+    budget: Budget,
+    target: Path,
+) -> str:
+    """Return the member that holds the sample, empty if none can be taken."""
+    # Imported here: reading arrays takes numpy, and most outputs need none.
+    from reprobundle.outputs.sample import write_sample
+
+    try:
+        write_sample(source, file_format, target, key=budget.key, output=output.name)
+    except UnreadableOutputError:
+        return ""
+    twin = budget.sealed.get(digest_file(target), "")
+    if twin:
+        return twin
+    member = f"samples/{output.member}.safetensors"
+    content[member] = target
+    return member
+
+
+def _members(
+    stated: Iterable[ContentMember], content: Mapping[str, Path]
+) -> tuple[ContentMember, ...]:
+    """Return the members that are left, and the new ones."""
+    known = {member.name: member for member in stated}
+    return tuple(
+        known.get(name)
+        or ContentMember(
+            name=name, size_bytes=path.stat().st_size, blake3=digest_file(path)
+        )
+        for name, path in sorted(content.items())
+    )
+
+
+def _told(output: Output, kept: Output) -> str:
+    how = (
+        "a sample of its elements and the digests of all are kept"
+        if kept.stored == "sample"
+        else "only its digest and summary are kept"
+    )
+    return f"output {output.name}: {output.size_bytes:,} bytes, {how}"
