@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 
+from .callers import is_ours
 from .replace import replace
 from .spans import timed
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from .devices import Devices
     from .phases import Clock
+    from .session import Session
 
     Function = Callable[..., Any]
 
@@ -33,7 +35,8 @@ _TENSOR_MOVES = ("to", "cuda", "cpu")
 class Models:
     """Measure the phases ``model`` and ``transfer``."""
 
-    def __init__(self, clock: Clock, devices: Devices) -> None:
+    def __init__(self, session: Session, clock: Clock, devices: Devices) -> None:
+        self._session = session
         self._clock = clock
         self._devices = devices
         self._torch: Any = None
@@ -69,26 +72,36 @@ class Models:
             replace(self._torch.Tensor, name, self._moving(_tensor_device))
 
     def _moving(self, device_of: Callable[[Any], str]) -> Callable[[Function], Any]:
-        clock, note = self._clock, self._devices.note
+        clock, attempt = self._clock, self._session.attempt
         is_compiling = self._torch.compiler.is_compiling
         wanted = _Wanted(self._torch)
 
         def make(original: Function) -> Function:
             name = original.__name__
 
-            def wrapper(moved: Any, /, *arguments: Any, **named: Any) -> Any:
-                if is_compiling():
-                    return original(moved, *arguments, **named)
+            def moves(moved: Any, arguments: Any, named: Any) -> bool:
                 target = wanted.by(name, arguments, named)
                 if not target or target == device_of(moved):
-                    return original(moved, *arguments, **named)
-                if not clock.begin("transfer"):
+                    return False
+                # A copy of the recorder's own is no transfer of the run. The frames
+                # between are `attempt` and the wrapper.
+                return not is_ours(sys._getframe(3).f_code.co_filename)
+
+            def note(result: Any) -> None:
+                self._devices.note(device_of(result), "transfer")
+
+            def wrapper(moved: Any, /, *arguments: Any, **named: Any) -> Any:
+                if (
+                    is_compiling()
+                    or not attempt("transfers", moves, moved, arguments, named)
+                    or not clock.begin("transfer")
+                ):
                     return original(moved, *arguments, **named)
                 try:
                     result = original(moved, *arguments, **named)
                     # Before the clock is read: a device that this call is the first
                     # to use must be waited for.
-                    note(device_of(result), "transfer")
+                    attempt("transfers", note, result)
                     return result
                 finally:
                     clock.end()

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from .session import Session
 
+# What a step with a closure runs.
+_PASSES = ("forward", "backward")
 _FLUSH_NS = 1_000_000_000
 # A flush sorts the kept durations for their median. Waiting this many times longer
 # than the last flush took keeps all of them below a thousandth of the run.
@@ -104,7 +106,8 @@ class Clock:
         if name == "optimizer":
             # A step that raised was never closed: torch calls no hook then.
             self._open.pop()
-        return True
+            return True
+        return name in _PASSES
 
     def _claim(self, name: str) -> bool:
         if self._claimed or self._open or name == "import":

@@ -76,7 +76,7 @@ class Recorder:
         self.training = Training(
             session, self.clock, self.devices, self.memory, self.shapes
         )
-        self.models = Models(self.clock, self.devices)
+        self.models = Models(session, self.clock, self.devices)
         self.saving = Saving(session, self.clock, self.files)
         self.allocators = Allocators(session, self.memory, self._steps)
         self.beginnings = Beginnings(session, self.devices)

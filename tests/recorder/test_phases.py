@@ -11,6 +11,7 @@ from reprobundle.recorder import host_memory, phases
 from reprobundle.recorder.devices import Devices
 from reprobundle.recorder.durations import Total, first_steady
 from reprobundle.recorder.memory import Memory
+from reprobundle.recorder.models import Models
 from reprobundle.recorder.phases import Clock
 from reprobundle.recorder.shapes import Shapes
 from reprobundle.recorder.training import Rounds
@@ -32,7 +33,7 @@ class Heard:
     def attempt(self, part, action, *arguments):
         try:
             return action(*arguments)
-        except RuntimeError as error:
+        except (RuntimeError, TypeError) as error:
             self.trouble(part, error)
 
 
@@ -505,3 +506,99 @@ def test_only_so_many_shapes_are_kept(session):
     assert len(event["shapes"]) == 50
     assert event["distinct"] == 1200
     assert sum(shape["count"] for shape in event["shapes"]) + event["other"] == 1201
+
+
+class Moved:
+    """A tensor that remembers where it was moved."""
+
+    def __init__(self, kind):
+        self.device = Device(kind)
+
+    def to(self, *arguments, **named):
+        return Moved(_kind(arguments[0] if arguments else named["device"]))
+
+    def cpu(self):
+        return Moved("cpu")
+
+    def parameters(self):
+        return iter([self])
+
+    buffers = parameters
+
+    load_state_dict = cuda = to
+
+
+class Device:
+    def __init__(self, kind):
+        self.type = kind
+
+
+def _kind(target):
+    if isinstance(target, str) and target.startswith("broken"):
+        raise LookupError("no such device")
+    return target.partition(":")[0] if isinstance(target, str) else "cpu"
+
+
+@pytest.fixture
+def moving(session, clock):
+    class Tensor(Moved):
+        pass
+
+    class Module(Moved):
+        pass
+
+    torch: Any = SimpleNamespace(
+        compiler=SimpleNamespace(is_compiling=lambda: False),
+        nn=SimpleNamespace(init=SimpleNamespace(), Module=Module),
+        device=Device,
+        Tensor=Tensor,
+        _C=SimpleNamespace(_has_mps=False),
+    )
+    clock.waits = False
+    models = Models(session, clock, Devices(session))
+    models.install(torch)
+    return models, torch
+
+
+def test_a_move_between_device_types_is_a_transfer_and_nothing_else_is(
+    moving, clock, session
+):
+    models, torch = moving
+    module = torch.nn.Module("cpu")
+    for target in ("cpu", "cuda:0", Device("mps")):
+        module.to(target)
+    module.to(device="cuda")
+    tensor = torch.Tensor("cpu")
+    tensor.to("cuda")
+    assert totals(clock, session)["transfer"]["count"] == 3
+    # Single tensors are watched only where there may be a device.
+    models.watch_tensors()
+    models.watch_tensors()
+    tensor.to("cuda")
+    tensor.to(torch.Tensor("cpu"))
+    tensor.cpu()
+    assert totals(clock, session)["transfer"]["count"] == 4
+
+
+def test_a_transfer_that_fails_uses_no_device_and_fails_as_without_us(
+    moving, clock, session
+):
+    _, torch = moving
+
+    with pytest.raises(LookupError, match="no such device"):
+        torch.nn.Module("cpu").to("broken:0")
+    seen = [event for event in session.events if event["event"] == "device"]
+    assert seen == []
+    # One that has no device at all is its own affair.
+    module = torch.nn.Module("cpu")
+    module.parameters = None
+    assert module.to("cuda").device.type == "cuda"
+    assert session.troubles
+
+
+def test_a_transfer_inside_a_step_belongs_to_the_step(moving, clock, session):
+    _, torch = moving
+    clock.begin("optimizer")
+    torch.nn.Module("cpu").to("cuda")
+    clock.end()
+    assert set(totals(clock, session)) == {"optimizer"}
