@@ -46,6 +46,26 @@ class _CommandAfterDashes(click.Command):
     type=click.Path(path_type=Path),
     help="A file or folder that is an input, even where git ignores it.",
 )
+@click.option(
+    "--exclude",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A file or folder that is not put into the bundle.",
+)
+@click.option(
+    "--hash-only",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A file or folder whose content stays here: the bundle keeps size and digest, "
+    "and its holder replays with --data.",
+)
+@click.option(
+    "--stand-in",
+    "stand_ins",
+    multiple=True,
+    metavar="PATH=SAMPLE",
+    help="The same, with a sample in its place that everybody can run.",
+)
 @click.option("--policy", type=click.Path(path_type=Path), help="Policy file (JSON).")
 @click.option(
     "--metric",
@@ -115,6 +135,9 @@ def pack(
     output: Path | None,
     seed: int | None,
     inputs: tuple[Path, ...],
+    exclude: tuple[Path, ...],
+    hash_only: tuple[Path, ...],
+    stand_ins: tuple[str, ...],
     policy: Path | None,
     metrics: tuple[str, ...],
     facts: tuple[str, ...],
@@ -155,6 +178,9 @@ def pack(
         project=project,
         seed=seed,
         inputs=inputs,
+        exclude=exclude,
+        hash_only=hash_only,
+        stand_ins=stand_ins,
         policy=policy,
         metrics=tuple(parse_metric(metric) for metric in metrics),
         facts=parse_facts(facts),

@@ -49,6 +49,12 @@ if TYPE_CHECKING:
     help="Write the record there (.rpr.zip) instead of attaching it.",
 )
 @click.option(
+    "--data",
+    multiple=True,
+    metavar="PATH=FILE",
+    help="Your copy of a file that the bundle holds by digest only; folders work too.",
+)
+@click.option(
     "--wheels",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Folder of wheels, for a machine without network.",
@@ -66,6 +72,7 @@ def replay(
     passes: str,
     device: str,
     record_file: Path | None,
+    data: tuple[str, ...],
     wheels: Path | None,
     detach: bool,
     allow: tuple[str, ...],
@@ -88,6 +95,7 @@ def replay(
         passes=parse_passes(passes),
         smoke=smoke,
         record_file=record_file,
+        data=data,
         wheels=wheels,
         allow=allow,
         echo=not quiet,

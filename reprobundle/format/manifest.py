@@ -32,6 +32,7 @@ Role = Literal[
     "readme",
     "project",
     "input",
+    "stand-in",
     "external",
     "lock",
     "policy",
@@ -46,6 +47,7 @@ GROUPS: dict[str, frozenset[str]] = {
     README_PATH: frozenset({"readme"}),
     "project": frozenset({"project", "input"}),
     "inputs": frozenset({"input"}),
+    "stand-ins": frozenset({"stand-in"}),
     "external": frozenset({"external"}),
     "lock": frozenset({"lock"}),
     "policy.json": frozenset({"policy"}),
@@ -53,6 +55,9 @@ GROUPS: dict[str, frozenset[str]] = {
     CHECKSUMS_PATH: frozenset({"checksums"}),
 }
 """First component of a member's path → the roles it may have, in layout order."""
+
+STAND_INS = "stand-ins/"
+"""Where samples lie; what follows is the name of the withheld file."""
 
 _GROUP_NUMBERS = {group: number for number, group in enumerate(GROUPS)}
 _FILES = frozenset({README_PATH, "policy.json", CHECKSUMS_PATH})

@@ -10,6 +10,7 @@ WHAT IS INSIDE
 
   project/        the program's own files, as they were run
   inputs/         data files it read inside its project
+  stand-ins/      samples in place of data files that are not here
   external/       data files it read from elsewhere
   lock/           the Python environment it ran in
   policy.json     how much results may differ, fixed before anyone replayed it

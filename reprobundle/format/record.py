@@ -21,6 +21,8 @@ RECORD_SCHEMA: Final = "reprobundle/record/1"
 _TORCH_DEFAULT_SEED: Final = "67280421310721"
 # Where torch seeds the processes of a data loader.
 _TORCH_WORKER: Final = "torch/utils/data/_utils/worker.py"
+STAND_IN: Final = "stand-in"
+"""Name of the claim whose run read samples in the place of withheld files."""
 
 Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$", max_length=64)]
 DigestOrEmpty = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$", max_length=64)]
@@ -477,6 +479,22 @@ class FileRead(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     how: Literal["observed", "declared"] = "observed"
 
 
+class WithheldFile(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """A file that the run needs and whose content the bundle does not hold.
+
+    Attributes:
+        name: Path below the project, or the ``origin`` of a file from elsewhere.
+        size_bytes: Its size when the run started.
+        blake3: Its digest then: a replay takes no file of another content.
+    """
+
+    name: str
+    size_bytes: Count
+    blake3: Digest
+
+
 class ArraySummary(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 ):
@@ -650,6 +668,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         ranks: Ranks of a distributed run, by number; empty for any other run.
         files_digest: BLAKE3 over the sorted ``digest  path`` lines of the project
             files the run started from: two runs of one bundle agree in it.
+        withheld: Those of these files that the bundle holds by digest only.
     """
 
     schema: Literal["reprobundle/record/1"] = RECORD_SCHEMA
@@ -678,6 +697,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     outcome: Outcome
     remarks: tuple[Remark, ...]
     members: tuple[ContentMember, ...]
+    withheld: tuple[WithheldFile, ...] = ()
 
     @property
     def loaded_torch(self) -> bool:

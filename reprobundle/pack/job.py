@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -22,10 +22,10 @@ from reprobundle.errors import (
     UnsafeNameError,
 )
 from reprobundle.format.canonical import encode
-from reprobundle.format.digests import digest_bytes
+from reprobundle.format.digests import digest_bytes, digest_file
 from reprobundle.format.lock import Lock
 from reprobundle.format.policy import Claim, Policy
-from reprobundle.format.record import Command, Fact, FileRead
+from reprobundle.format.record import STAND_IN, Command, FileRead, WithheldFile
 from reprobundle.format.writer import SealedBundle, Source, write_bundle
 from reprobundle.pack.contents import Contents, choose, externals
 from reprobundle.pack.options import PackOptions
@@ -36,6 +36,12 @@ from reprobundle.pack.sources import (
     lock_sources,
     project_sources,
     run_sources,
+)
+from reprobundle.pack.withholding import (
+    excluded_remarks,
+    refuse_copies,
+    stand_in_samples,
+    withholding,
 )
 from reprobundle.run import lock as locks
 from reprobundle.run.accessed import accesses
@@ -49,9 +55,9 @@ from reprobundle.run.command import PROJECT, recorded_argv, recorded_environment
 from reprobundle.run.conda import explicit_list
 from reprobundle.run.events import read_events
 from reprobundle.run.execute import PassPlan, execute
+from reprobundle.run.git_state import git_facts
 from reprobundle.run.launch import find_python
 from reprobundle.run.project import (
-    GitState,
     Project,
     Stage,
     digest_stage,
@@ -59,6 +65,7 @@ from reprobundle.run.project import (
     make_stage,
 )
 from reprobundle.run.space import require_space
+from reprobundle.run.stand_ins import stand_in_plan, stand_in_remarks, with_remarks
 from reprobundle.verify.compare import compare_records
 from reprobundle.verify.defaults import widen
 
@@ -85,6 +92,7 @@ class PackJob:
         self.externals: dict[Path, FileRead] = {}
         self.repeatable: bool | None = None
         self.digests: dict[str, str] = {}
+        self.withheld: tuple[WithheldFile, ...] = ()
 
     # -- before the first run
 
@@ -108,12 +116,7 @@ class PackJob:
         names = tuple(name for name in names if not name.endswith(".rpb.zip"))
         size_bytes = sum((self.project.root / name).stat().st_size for name in names)
         require_space(self.folder, 3 * size_bytes, "copies of the project")
-        self.stage: Stage = make_stage(
-            self.project.root,
-            names,
-            self.folder / "stage",
-            tuple(path for path in self._declared() if self._inside(path)),
-        )
+        self._make_stage(names)
         self.command = Command(
             argv=recorded_argv(options.argv, self.project.root),
             working_directory=options.working_directory.resolve()
@@ -127,6 +130,24 @@ class PackJob:
 
     def _declared(self) -> list[Path]:
         return [self.options.working_directory / path for path in self.options.inputs]
+
+    def _make_stage(self, names: tuple[str, ...]) -> None:
+        """Copy the project, with the files that the call names even where ignored."""
+        options, root = self.options, self.project.root
+        samples = stand_in_samples(
+            options.stand_ins,
+            root=root,
+            folder=options.working_directory,
+            keep=self.folder / "stand-ins",
+        )
+        hashed = [options.working_directory / path for path in options.hash_only]
+        declared = (
+            *(path for path in self._declared() if self._inside(path)),
+            *(path for path in hashed if self._inside(path) and path.exists()),
+            *(root / name for name in samples),
+        )
+        self.stage: Stage = make_stage(root, names, self.folder / "stage", declared)
+        self.withholding = withholding(options, self.stage, root=root, samples=samples)
 
     def _inside(self, path: Path) -> bool:
         return path.resolve().is_relative_to(self.project.root)
@@ -159,16 +180,23 @@ class PackJob:
             if self._inside(path)
             for name in self._names_below(path)
         }
-        self.contents = choose(self.stage, access.read, declared)
+        chosen = choose(self.stage, access.read, declared)
+        self.contents = self.withholding.applied(chosen)
         outside = access.read_outside | {
             path.resolve() for path in self._declared() if not self._inside(path)
         }
         self.externals = externals(outside, exclude=frozenset())
-        self.digests = digest_stage(self.stage, sorted(self.contents.members))
+        kept = {*self.contents.members, *self.withholding.hashed}
+        self.digests = digest_stage(self.stage, sorted(kept))
+        self.withheld = self.withholding.files(self.stage, self.digests)
         run = dataclasses.replace(
-            run, staged=self.digests, members=self.contents.members
+            run,
+            staged=self.digests,
+            members=self.contents.members,
+            withheld=self.withheld,
         )
         done = self._assemble(run, role="reference")
+        done = self._told_of_excluded(done)
         if not done.record.outputs and not self.options.expect_failure:
             raise PackRefusedError(
                 "nothing to compare: the command wrote no file and recorded no value",
@@ -180,7 +208,7 @@ class PackJob:
     def repeat_pass(self) -> Assembled:
         """Run the command again, from the bundle's own files only."""
         self.say("repeat pass: running it again from what the bundle holds")
-        names = sorted(self.contents.members)
+        names = sorted(self.digests)
         plan = self._plan(names, self.command, pass_name="repeat")
         run = execute(plan, self.folder / "run2")
         if run.launched.exit_status != 0 and not self.options.expect_failure:
@@ -199,7 +227,7 @@ class PackJob:
             if not claim.command:
                 continue
             self.say(f"claim {claim.name!r}: running its own command")
-            plan = self._plan(sorted(self.contents.members), self._claim_command(claim))
+            plan = self._plan(sorted(self.digests), self._claim_command(claim))
             run = execute(plan, self.folder / f"run{number}")
             if run.launched.exit_status != 0:
                 raise CommandFailedError(
@@ -222,7 +250,7 @@ class PackJob:
                 continue
             self.say(f"evidence pass of claim {record.claim!r}: running it traced")
             plan = self._plan(
-                sorted(self.contents.members), record.command, pass_name="evidence"
+                sorted(self.digests), record.command, pass_name="evidence"
             )
             run = execute(plan, self.folder / f"traced{number}")
             if run.launched.exit_status != record.outcome.exit_status:
@@ -231,6 +259,31 @@ class PackJob:
                 continue
             done.append(self._assemble(run, role="evidence", claim=record.claim))
         return done
+
+    def stand_in_pass(self) -> list[Assembled]:
+        """Run the command on the samples, if there are any."""
+        if not self.withholding.stand_ins:
+            return []
+        self.say("stand-in pass: running it on the samples")
+        plan = stand_in_plan(
+            self._plan(sorted(self.digests), self.command), self.withholding.stand_ins
+        )
+        run = execute(plan, self.folder / "run-stand-in")
+        if (run.launched.exit_status != 0) != self.options.expect_failure:
+            raise PackRefusedError(
+                f"on the stand-in data the command ended with status "
+                f"{run.launched.exit_status}: {_last_line(run)}",
+                advice="give a sample of the same form, or withhold the file with "
+                "--hash-only",
+            )
+        done = self._assemble(run, role="claim", claim=STAND_IN)
+        return [with_remarks(done, stand_in_remarks(self.withholding.stand_ins))]
+
+    def _told_of_excluded(self, done: Assembled) -> Assembled:
+        """Return the reference with a remark on each excluded file that it read."""
+        read = self.withholding.excluded & done.accesses.read
+        repeats = "repeat" in self.options.passes
+        return with_remarks(done, excluded_remarks(read, repeats=repeats))
 
     def _claim_command(self, claim: Claim) -> Command:
         return msgspec.structs.replace(
@@ -245,6 +298,7 @@ class PackJob:
             names=names,
             staged=self.digests,
             members=self.contents.members,
+            withheld=self.withheld,
             command=command,
             python=self.python,
             base_environment=os.environ,
@@ -253,7 +307,7 @@ class PackJob:
             original=self.project.root,
             ignored=self.live.folders,
             metrics=self.policy.metrics,
-            extra_facts={**_git_facts(self.project.git), **self.options.facts},
+            extra_facts={**git_facts(self.project.git), **self.options.facts},
             echo=self.options.echo,
             output_limit_bytes=self.options.output_limit_bytes,
         )
@@ -380,14 +434,20 @@ class PackJob:
         runs = self.cut_to_budget(runs)
         sources = [
             *project_sources(self.stage, self.contents),
+            *self.withholding.sources(),
             *external_sources(self.externals),
             *lock_sources(
-                lock, self.project, pylock, explicit_list(Path(self.live.prefix))
+                lock,
+                self.project,
+                pylock,
+                explicit_list(Path(self.live.prefix)),
+                withheld=self.withholding.names,
             ),
             Source("policy.json", "policy", encode(self.policy)),
         ]
         for number, run in enumerate(runs, start=1):
             sources.extend(run_sources(number, run))
+        refuse_copies(self.withheld, self._kept_digests(runs))
         size_bytes = sum(
             source.content.stat().st_size
             for source in sources
@@ -404,26 +464,15 @@ class PackJob:
                 "have git ignore it",
             ) from error
 
-
-def _git_facts(git: GitState | None) -> dict[str, Fact]:
-    if git is None:
-        reason = "the project is not in a git repository"
-        return {
-            name: Fact(unknown=reason, source="git")
-            for name in ("git.commit", "git.dirty")
-        }
-    commit = (
-        Fact(value=git.commit, source="git rev-parse HEAD")
-        if git.commit
-        else Fact(unknown="the repository has no commit", source="git rev-parse HEAD")
-    )
-    facts = {
-        "git.commit": commit,
-        "git.dirty": Fact(value=git.dirty, source="git diff HEAD"),
-    }
-    if git.remote:
-        facts["git.remote"] = Fact(value=git.remote, source="git remote")
-    return facts
+    def _kept_digests(self, runs: list[Assembled]) -> Iterator[tuple[str, str]]:
+        """Yield place and digest of what will be in the bundle."""
+        for name in self.contents.members:
+            yield name, self.digests[name]
+        for name, sample in self.withholding.stand_ins.items():
+            yield f"the stand-in for {name}", digest_file(sample)
+        for run in runs:
+            for output in run.record.outputs:
+                yield f"output {output.name}", output.blake3
 
 
 def _silent(line: str) -> None:

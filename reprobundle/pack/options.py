@@ -25,6 +25,9 @@ class PackOptions:
         project: Top of the project if named.
         seed: Seed to set before the user's code, or None.
         inputs: Files or folders that count as inputs, even where git ignores them.
+        exclude: Files or folders that are not put into the bundle.
+        hash_only: Files or folders of which the bundle keeps size and digest only.
+        stand_ins: ``PATH=SAMPLE``: the same, with a sample in the file's place.
         policy: A policy file, or None for the defaults.
         metrics: Numbers the command prints that count as results.
         facts: What the user states about the run, by name below ``stated.``.
@@ -45,6 +48,9 @@ class PackOptions:
     project: Path | None = None
     seed: int | None = None
     inputs: tuple[Path, ...] = ()
+    exclude: tuple[Path, ...] = ()
+    hash_only: tuple[Path, ...] = ()
+    stand_ins: tuple[str, ...] = ()
     policy: Path | None = None
     metrics: tuple[Metric, ...] = ()
     facts: Mapping[str, Fact] = field(default_factory=dict)
@@ -69,6 +75,7 @@ class Packed:
         repeat: Record of the repeat pass, or None if it was not made.
         repeatable: Whether both agree under the policy; None if there is no repeat.
         left_out: Project files that are not in the bundle: large and never read.
+        excluded: Files that are not in the bundle because the author said so.
     """
 
     path: Path
@@ -77,3 +84,4 @@ class Packed:
     repeat: Record | None
     repeatable: bool | None
     left_out: tuple[str, ...]
+    excluded: tuple[str, ...] = ()

@@ -48,6 +48,7 @@ def pack(
             if "evidence" in options.passes
             else []
         )
+        claims += job.stand_in_pass()
         job.settle_policy(reference, repeat)
         runs = [reference, *([repeat] if repeat else []), *claims, *traced]
         sealed = job.write(runs, progress)
@@ -58,6 +59,7 @@ def pack(
         repeat=repeat.record if repeat else None,
         repeatable=job.repeatable,
         left_out=tuple(job.contents.left_out),
+        excluded=tuple(sorted(job.withholding.excluded)),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from reprobundle.format.canonical import encode
@@ -11,8 +11,10 @@ from reprobundle.format.lock import LOCK_MEMBER, PYLOCK_MEMBER, Lock
 from reprobundle.format.record import FileRead
 from reprobundle.format.writer import Source
 from reprobundle.pack.contents import Contents
+from reprobundle.pack.withholding import GIT_DIFF
 from reprobundle.run.assemble import Assembled
 from reprobundle.run.conda import CONDA_MEMBER
+from reprobundle.run.git_state import difference
 from reprobundle.run.project import Project, Stage
 from reprobundle.run.requirements import find_lock_files, requirements_text
 
@@ -46,14 +48,17 @@ def lock_sources(
     project: Project,
     pylock: bytes | None = None,
     conda: bytes | None = None,
+    *,
+    withheld: Collection[str] = (),
 ) -> list[Source]:
     """Return the live environment, the lock files found, and git's difference.
 
     Args:
         lock: The live environment.
-        project: Where lock files are looked for.
+        project: Where lock files are looked for, with git's difference.
         pylock: The lock for all targets, if one could be made.
         conda: The explicit list of an environment that conda made.
+        withheld: Files of the project whose content stays out of the bundle.
     """
     sources = [
         Source(LOCK_MEMBER, "lock", encode(lock)),
@@ -65,9 +70,15 @@ def lock_sources(
         sources.append(Source(CONDA_MEMBER, "lock", conda))
     for path in find_lock_files(project.root):
         name = path.relative_to(project.root).as_posix()
-        sources.append(Source(f"lock/project/{name}", "lock", path.read_bytes()))
-    if project.git and project.git.diff:
-        sources.append(Source("lock/git.diff", "lock", project.git.diff))
+        if name not in withheld:
+            sources.append(Source(f"lock/project/{name}", "lock", path.read_bytes()))
+    if project.git and project.git.diff and GIT_DIFF not in withheld:
+        # What is withheld would otherwise come in as a difference.
+        diff = (
+            difference(project.root, without=withheld) if withheld else project.git.diff
+        )
+        if diff:
+            sources.append(Source(GIT_DIFF, "lock", diff))
     return sources
 
 

@@ -6,7 +6,6 @@ record, and the record is attached like any other.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import secrets
 import shutil
@@ -23,6 +22,7 @@ from reprobundle.format.canonical import encode
 from reprobundle.format.digests import digest_file
 from reprobundle.format.reader import extract, open_bundle
 from reprobundle.format.record import (
+    STAND_IN,
     Command,
     Fact,
     FileRead,
@@ -54,6 +54,8 @@ from reprobundle.run.execute import PassPlan, execute
 from reprobundle.run.lock import Drift
 from reprobundle.run.project import Stage
 from reprobundle.run.space import require_space
+from reprobundle.run.stand_ins import stand_in_plan, stand_in_remarks, with_remarks
+from reprobundle.run.withheld import problem
 from reprobundle.verify.sealed import POLICY
 
 Say = Callable[[str], None]
@@ -83,6 +85,11 @@ class ReplayJob:
         """Extract the files and make the environment."""
         require_space(self.folder, 3 * self.plan.files_bytes, "copies of the project")
         self._extract()
+        self.lacking = {
+            one.name: reason
+            for one in self.plan.withheld
+            if (reason := problem(one, self.plan.data))
+        }
         try:
             self._make_environment()
             differences = Fact(value=len(self.drift), source="the lock")
@@ -112,7 +119,7 @@ class ReplayJob:
             wanted = [
                 member.path
                 for member in bundle.members.values()
-                if member.role in {"project", "input", "external"}
+                if member.role in {"project", "input", "stand-in", "external"}
             ]
             extract(bundle, raw, paths=wanted)
             self.sealed = {
@@ -124,6 +131,9 @@ class ReplayJob:
             self.staged = {
                 name: bundle.members[path].blake3
                 for path, name in self.plan.names.items()
+            }
+            self.samples = {
+                name: raw / member for name, member in self.plan.samples.items()
             }
         self.stage = Stage(folder=self.folder / "stage")
         self.stage.folder.mkdir()
@@ -202,21 +212,25 @@ class ReplayJob:
 
     def _run_one(self, planned: PlannedRun) -> Assembled:
         reference = planned.record
+        lacking = [
+            self.lacking[one.name]
+            for one in reference.withheld
+            if one.name in self.lacking
+        ]
+        if lacking:
+            return self._stopped(planned, _no_data(lacking[0]))
         command, missing = self._placed(reference)
         traced = planned.pass_name == "evidence"
         folder = self.folder / f"{'traced' if traced else 'run'}{planned.number}"
         if missing is not None:
             return self._stopped(
                 planned,
-                Outcome(
-                    exit_status=0,
-                    completed=False,
-                    stop="data",
-                    stop_detail=f"{missing.origin} is not on this machine with the "
-                    f"sealed content; extract {missing.member or 'it'} to that place",
+                _no_data(
+                    f"{missing.origin} is not on this machine with the "
+                    f"sealed content; extract {missing.member or 'it'} to that place"
                 ),
             )
-        run = execute(self._plan(command, planned.pass_name), folder)
+        run = execute(self._plan(command, reference, planned.pass_name), folder)
         assembled = assemble(
             run,
             role="replay",
@@ -229,11 +243,9 @@ class ReplayJob:
             sealed=self.sealed,
         )
         assembled = self._within_budget(assembled, reference, folder)
-        record = msgspec.structs.replace(
-            assembled.record,
-            remarks=(*assembled.record.remarks, *map(_drift_remark, self.drift)),
-        )
-        return dataclasses.replace(assembled, record=record)
+        drift = map(_drift_remark, self.drift)
+        samples = self.samples if reference.claim == STAND_IN else ()
+        return with_remarks(assembled, [*drift, *stand_in_remarks(samples)])
 
     def _within_budget(
         self, assembled: Assembled, reference: Record, folder: Path
@@ -257,12 +269,19 @@ class ReplayJob:
             outcome=outcome,
         )
 
-    def _plan(self, command: Command, pass_name: PassName) -> PassPlan:
-        return PassPlan(
-            stage=self.stage,
-            names=self.stage.names,
-            staged=self.staged,
+    def _plan(
+        self, command: Command, reference: Record, pass_name: PassName
+    ) -> PassPlan:
+        """Return how to run `command` on what this run's own record says it needs."""
+        data = {one.name: self.plan.data[one.name] for one in reference.withheld}
+        digests = {one.name: one.blake3 for one in reference.withheld}
+        stage = self.stage.with_replaced(data)
+        plan = PassPlan(
+            stage=stage,
+            names=stage.names,
+            staged={**self.staged, **digests},
             members={name: member for member, name in self.plan.names.items()},
+            withheld=reference.withheld,
             command=command,
             python=self.python,
             base_environment=replay_base(os.environ),
@@ -272,6 +291,9 @@ class ReplayJob:
             metrics=self.plan.policy.metrics,
             extra_facts=self.facts,
             echo=self.options.echo,
+        )
+        return (
+            stand_in_plan(plan, self.samples) if reference.claim == STAND_IN else plan
         )
 
     # -- files outside the project
@@ -331,6 +353,10 @@ def _loaded_torch(done: list[Assembled], reference: Record) -> bool:
     return any(
         one.record.claim == reference.claim and one.record.loaded_torch for one in done
     )
+
+
+def _no_data(detail: str) -> Outcome:
+    return Outcome(exit_status=0, completed=False, stop="data", stop_detail=detail)
 
 
 def _fact(value: str | tuple[str, ...]) -> Fact:

@@ -21,6 +21,7 @@ class ReplayOptions:
         smoke: Run the quick claim only.
         record_file: Write the records there as a replay file instead of attaching
             them; needed where the bundle cannot be written.
+        data: ``PATH=FILE``: the caller's own copies of withheld files.
         wheels: Folder of wheels for an environment without network.
         allow: Named warnings that the caller accepts.
         echo: Show what the command prints while it runs.
@@ -32,6 +33,7 @@ class ReplayOptions:
     passes: tuple[str, ...] = ("measured", "evidence")
     smoke: bool = False
     record_file: Path | None = None
+    data: tuple[str, ...] = ()
     wheels: Path | None = None
     allow: tuple[str, ...] = ()
     echo: bool = False

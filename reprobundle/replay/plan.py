@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from reprobundle.errors import BadCallError, MissingMemberError
 from reprobundle.format.canonical import decode
 from reprobundle.format.lock import LOCK_MEMBER, PYLOCK_MEMBER, Lock
+from reprobundle.format.manifest import STAND_INS
 from reprobundle.format.policy import Policy
 from reprobundle.format.reader import Bundle
-from reprobundle.format.record import Fact, Record
+from reprobundle.format.record import STAND_IN, Fact, Record, WithheldFile
 from reprobundle.run.assemble import PassName
 from reprobundle.run.conda import CONDA_MEMBER
 from reprobundle.run.system_packages import PACKAGES
+from reprobundle.run.withheld import supplied
 
 Document = TypeVar("Document")
 
@@ -50,6 +53,9 @@ class ReplayPlan:
         pylock: The lock for all targets, if the bundle holds one.
         conda: The explicit list of the reference's environment, if conda made it.
         names: Member → path below the scratch folder, of every project and input file.
+        samples: Name of a withheld file → member with the sample in its place.
+        withheld: Files that the planned runs need and the bundle does not hold.
+        data: Name of a withheld file → the caller's copy of it.
         files_bytes: Size of these files.
         expected_ns: What the sealed runs took, added up.
         peak_bytes: Largest resident size among them, 0 if unknown.
@@ -63,6 +69,9 @@ class ReplayPlan:
     pylock: bytes | None
     conda: bytes | None
     names: dict[str, str]
+    samples: dict[str, str]
+    withheld: tuple[WithheldFile, ...]
+    data: dict[str, Path]
     files_bytes: int
     expected_ns: int
     peak_bytes: int
@@ -75,7 +84,11 @@ class ReplayPlan:
 
 
 def make_plan(
-    bundle: Bundle, *, passes: tuple[str, ...], claims: tuple[str, ...]
+    bundle: Bundle,
+    *,
+    passes: tuple[str, ...],
+    claims: tuple[str, ...],
+    data: tuple[str, ...] = (),
 ) -> ReplayPlan:
     """Return the plan for replaying `bundle`.
 
@@ -85,9 +98,10 @@ def make_plan(
             repeat pass is made of the main command only; the evidence pass of every
             command that loaded torch.
         claims: Names of the claims to run; empty for all.
+        data: ``PATH=FILE``: the caller's own copies of withheld files.
 
     Raises:
-        BadCallError: A claim does not exist.
+        BadCallError: A claim does not exist, or `data` names nothing withheld.
         DocumentError: A document in the bundle breaks its schema.
     """
     sealed = sealed_runs(bundle)
@@ -98,8 +112,17 @@ def make_plan(
                 f"this bundle has no claim {name!r}, it has {', '.join(sorted(known))}",
                 advice="leave out --smoke" if name == SMOKE else "name one of these",
             )
-    of_claims = [run for run in sealed if not claims or run.record.claim in claims]
+    withheld = {one.name: one for run in sealed for one in run.record.withheld}
+    copies = supplied(data, withheld.values())
+    samples = {
+        path.removeprefix(STAND_INS): path
+        for path, member in bundle.members.items()
+        if member.role == "stand-in"
+    }
+    feasible = claims or _feasible(known, samples, copies)
+    of_claims = [run for run in sealed if run.record.claim in feasible]
     wanted = tuple(_wanted(of_claims, passes))
+    needed = {one.name for run in wanted for one in run.record.withheld}
     members = [m for m in bundle.members.values() if m.role in {"project", "input"}]
     peaks = [run.record.memory.peak_rss_bytes.value for run in wanted]
     return ReplayPlan(
@@ -110,7 +133,11 @@ def make_plan(
         pylock=_optional(bundle, PYLOCK_MEMBER),
         conda=_optional(bundle, CONDA_MEMBER),
         names={member.path: member.path.partition("/")[2] for member in members},
-        files_bytes=sum(member.size_bytes for member in members),
+        samples=samples,
+        withheld=tuple(withheld[name] for name in sorted(needed)),
+        data=copies,
+        files_bytes=sum(member.size_bytes for member in members)
+        + sum(withheld[name].size_bytes for name in needed),
         expected_ns=sum(run.record.elapsed_ns for run in wanted),
         peak_bytes=max((peak for peak in peaks if isinstance(peak, int)), default=0),
         skipped=tuple(sorted(known - {run.record.claim for run in wanted})),
@@ -133,6 +160,20 @@ def _wanted(
 
 def _optional(bundle: Bundle, path: str) -> bytes | None:
     return bundle.read(path) if path in bundle.members else None
+
+
+def _feasible(
+    claims: Collection[str], samples: Collection[str], copies: Collection[str]
+) -> Collection[str]:
+    """Return the claims that make sense with the data that are here.
+
+    Samples serve those who do not hold the data; who does has no use for them.
+    """
+    if not samples:
+        return claims
+    if set(samples) <= set(copies):
+        return [name for name in claims if name != STAND_IN]
+    return [STAND_IN]
 
 
 def sealed_runs(bundle: Bundle) -> tuple[PlannedRun, ...]:

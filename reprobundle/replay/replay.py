@@ -29,6 +29,7 @@ def inspect_plan(options: ReplayOptions) -> ReplayPlan:
             bundle,
             passes=options.passes,
             claims=(SMOKE,) if options.smoke else (),
+            data=options.data,
         )
 
 

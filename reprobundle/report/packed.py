@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reprobundle.format.record import Fact, Output, Record, Remark
+from reprobundle.format.record import Fact, Output, Record, Remark, WithheldFile
 from reprobundle.pack.options import Packed
 from reprobundle.report import text
 from reprobundle.report.layout import paragraph
@@ -41,6 +41,8 @@ def _told(packed: Packed) -> Iterator[tuple[str, str, Style]]:
         count = text.plural(len(packed.left_out), "large file")
         words = f"{count} that nothing read, such as {packed.left_out[0]}"
         yield "left out", f"{words} (add with --input)", "warn"
+    yield from _listed("excluded", list(packed.excluded))
+    yield from _listed("withheld", [_withheld(one) for one in record.withheld])
     size = text.size(packed.sealed.size_bytes)
     members = text.plural(len(packed.sealed.members), "member")
     yield "wrote", f"{packed.path}  {size}, {members}", "strong"
@@ -75,6 +77,11 @@ def _inputs(record: Record) -> Iterator[str]:
             kept = "" if read.member else ", pinned by digest only"
             size, digest = text.size(read.size_bytes), text.digest(read.blake3)
             yield f"{read.path}  {size}, blake3 {digest}{kept}"
+
+
+def _withheld(one: WithheldFile) -> str:
+    size, digest = text.size(one.size_bytes), text.digest(one.blake3)
+    return f"{one.name}  {size}, blake3 {digest}; a replay needs --data {one.name}=FILE"
 
 
 def _output(output: Output) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from reprobundle.format.record import STAND_IN
 from reprobundle.replay.draws import expected_draws
 from reprobundle.replay.plan import ReplayPlan
 from reprobundle.report import text
@@ -65,6 +66,13 @@ def _told(
             command = install_command(plan.system_packages, missing)
             words = f"not installed here: {', '.join(missing)}; not run: {command}"
             yield "system", words, "warn"
+    for one in plan.withheld:
+        copy = plan.data.get(one.name)
+        words = f"{copy} as {one.name}" if copy else f"not given: {one.name}"
+        yield "your data", words, "" if copy else "warn"
+    if any(run.record.claim == STAND_IN for run in plan.runs):
+        names = ", ".join(plan.samples)
+        yield "stand-ins", f"samples are in the place of {names}", "warn"
     if plan.skipped:
         yield "not run", f"claims {', '.join(plan.skipped)}", "warn"
     yield "warning", "this is foreign code; it runs with your rights", "warn"

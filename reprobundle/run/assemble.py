@@ -22,6 +22,7 @@ from reprobundle.format.record import (
     Outcome,
     Record,
     Remark,
+    WithheldFile,
 )
 from reprobundle.run import (
     facts,
@@ -55,6 +56,7 @@ class FinishedRun:
         places: Scratch folder, original project, machinery.
         staged: Digest of each file the scratch folder started with, by name.
         members: Member of the bundle that holds each of those files.
+        withheld: Those that the bundle holds by digest only.
         changed: Files below the scratch folder that the run created or changed.
         command: As recorded.
         python: The user's interpreter, or None.
@@ -74,6 +76,7 @@ class FinishedRun:
     command: Command
     python: Path | None
     work: Path
+    withheld: tuple[WithheldFile, ...] = ()
     device: str = "as-is"
     pass_name: PassName = "measured"
     metrics: tuple[Metric, ...] = ()
@@ -204,6 +207,7 @@ def assemble(
             )
             for name, path in sorted(content.items())
         ),
+        withheld=run.withheld,
     )
     return Assembled(record=record, content=content, accesses=access)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from reprobundle.format.policy import Metric
-from reprobundle.format.record import Command, Fact
+from reprobundle.format.record import Command, Fact, WithheldFile
 from reprobundle.run.accessed import Places
 from reprobundle.run.assemble import OUTPUT_LIMIT_BYTES, FinishedRun, PassName
 from reprobundle.run.command import run_environment, runnable_argv
@@ -25,6 +25,7 @@ class PassPlan:
         names: Which of them the pass starts from.
         staged: Digest of each file that the bundle holds, by name.
         members: Member of the bundle for each of those files.
+        withheld: Those that the bundle holds by digest only.
         command: As recorded.
         python: The interpreter to run with.
         base_environment: Variables of the machine.
@@ -44,6 +45,7 @@ class PassPlan:
     command: Command
     python: Path
     base_environment: Mapping[str, str]
+    withheld: tuple[WithheldFile, ...] = ()
     device: str = "as-is"
     pass_name: PassName = "measured"
     original: Path | None = None
@@ -95,6 +97,7 @@ def execute(plan: PassPlan, folder: Path) -> FinishedRun:
         ),
         staged=plan.staged,
         members=plan.members,
+        withheld=plan.withheld,
         changed=changed_files(scratch, before),
         command=plan.command,
         python=plan.python,

@@ -8,14 +8,16 @@ writes is seen, and the project stays as it was.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import shutil
-import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from reprobundle.errors import BadCallError, PackRefusedError
 from reprobundle.format.digests import digest_file
+from reprobundle.run.git_state import GitState, read_git_state, run_git
 
 # Above this size a file is not copied where the disk cannot share blocks; the scratch
 # folder then gets a link to the original, which is checked for changes afterwards.
@@ -37,23 +39,6 @@ CACHE_FOLDERS = frozenset(
         "node_modules",
     }
 )
-
-
-@dataclass(frozen=True)
-class GitState:
-    """Where the project stands in its repository.
-
-    Attributes:
-        commit: Full commit hash; empty before the first commit.
-        dirty: Whether tracked files differ from the commit.
-        diff: The difference as a binary-safe patch.
-        remote: Address of ``origin`` without credentials; empty if there is none.
-    """
-
-    commit: str
-    dirty: bool
-    diff: bytes
-    remote: str
 
 
 @dataclass(frozen=True)
@@ -83,7 +68,7 @@ def find_project(working_directory: Path, explicit: Path | None) -> Project:
     """
     where = working_directory.resolve()
     if explicit is None:
-        top = _git(where, "rev-parse", "--show-toplevel")
+        top = run_git(where, "rev-parse", "--show-toplevel")
         root = Path(top.decode().strip()) if top else where
     else:
         root = explicit.resolve()
@@ -95,7 +80,7 @@ def find_project(working_directory: Path, explicit: Path | None) -> Project:
                 f"folder {str(root)!r}",
                 advice="change into the project, or name another --project",
             )
-    return Project(root=root, git=_git_state(root))
+    return Project(root=root, git=read_git_state(root))
 
 
 def list_files(project: Project, *, exclude: frozenset[Path]) -> tuple[str, ...]:
@@ -108,7 +93,7 @@ def list_files(project: Project, *, exclude: frozenset[Path]) -> tuple[str, ...]
         project: The project.
         exclude: Absolute paths left out, such as the bundle being written.
     """
-    listed = _git(
+    listed = run_git(
         project.root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"
     )
     if listed is not None and project.git is not None:
@@ -150,15 +135,25 @@ class Stage:
         names: The files, sorted.
         linked: Large files that were linked instead of copied, with the size and
             modification time (ns) they had.
+        replaced: Files whose content lies elsewhere: the holder's copy of a withheld
+            file, or a sample in its place.
     """
 
     folder: Path
     names: list[str] = field(default_factory=list)
     linked: dict[str, tuple[int, int]] = field(default_factory=dict)
+    replaced: dict[str, Path] = field(default_factory=dict)
 
     def path(self, name: str) -> Path:
         """Return where the pristine content of `name` lies."""
-        return self.folder / name
+        return self.replaced.get(name, self.folder / name)
+
+    def with_replaced(self, replaced: Mapping[str, Path]) -> Stage:
+        """Return the same files, with the content of some taken from elsewhere."""
+        names = sorted({*self.names, *replaced})
+        return dataclasses.replace(
+            self, names=names, replaced={**self.replaced, **replaced}
+        )
 
     def changed_links(self) -> tuple[str, ...]:
         """Return the linked files that no longer are what they were."""
@@ -319,37 +314,3 @@ def files_digest(members: list[tuple[str, str]]) -> str:
 def digest_stage(stage: Stage, names: list[str]) -> dict[str, str]:
     """Return the BLAKE3 digest of each named staged file."""
     return {name: digest_file(stage.path(name)) for name in names}
-
-
-def _git(where: Path, *arguments: str) -> bytes | None:
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(where), *arguments],  # noqa: S607 - the user's own git
-            capture_output=True,
-            check=False,
-            timeout=60,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout if done.returncode == 0 else None
-
-
-def _git_state(root: Path) -> GitState | None:
-    if _git(root, "rev-parse", "--is-inside-work-tree") is None:
-        return None
-    commit = (_git(root, "rev-parse", "--verify", "HEAD") or b"").decode().strip()
-    diff = _git(root, "diff", "--binary", "HEAD", "--", ".") if commit else b""
-    remote = (_git(root, "remote", "get-url", "origin") or b"").decode().strip()
-    return GitState(
-        commit=commit,
-        dirty=bool(diff),
-        diff=diff or b"",
-        remote=_without_credentials(remote),
-    )
-
-
-def _without_credentials(address: str) -> str:
-    scheme, separator, rest = address.partition("://")
-    if separator and "@" in rest.partition("/")[0]:
-        rest = rest.partition("@")[2]
-    return f"{scheme}{separator}{rest}"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from reprobundle.format.findings import Finding, Judgement, Verdict
 from reprobundle.format.reader import ReplayFile
-from reprobundle.format.record import Record
+from reprobundle.format.record import STAND_IN, Record
 from reprobundle.verify.checks import finding
 from reprobundle.verify.devices import platform_label
 from reprobundle.verify.sealed import Sealed
@@ -47,7 +47,11 @@ def deciding(sealed: Sealed, chosen: Sequence[Replay]) -> list[Replay]:
     """
     wanted = sealed.policy.intent.accepting_platforms
     found: list[Replay] = []
-    for claim in dict.fromkeys(one.record.claim for one in chosen):
+    claims = dict.fromkeys(one.record.claim for one in chosen)
+    if any(claim not in (SMOKE, STAND_IN) for claim in claims):
+        # Where the data themselves were used, a run on samples adds nothing.
+        claims.pop(STAND_IN, None)
+    for claim in claims:
         of_claim = [one for one in chosen if one.record.claim == claim]
         accepted = [one for one in of_claim if platform_label(one.record) in wanted]
         newest = (accepted or of_claim)[-1]
@@ -80,7 +84,7 @@ def check_claims(
     for claim in sealed.claims:
         if claim in done:
             yield finding("claim-replayed", "pass", where=claim)
-        elif claim != SMOKE:
+        elif claim not in (SMOKE, STAND_IN):
             reason = f"the claim {claim!r} was not replayed"
             yield finding("claim-replayed", "not-checked", reason, where=claim)
     yield from _disagreement(chosen, judgements, counted)
@@ -102,7 +106,7 @@ def _disagreement(
         others = [
             one
             for one in chosen
-            if one.record.claim == claim
+            if one.record.claim in (claim, STAND_IN)
             and one.id not in decisive
             and judgements[one.id].verdict in _NEGATIVE
         ]

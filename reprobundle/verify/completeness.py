@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from reprobundle.format.findings import Finding
 from reprobundle.format.lock import LOCK_MEMBER, PYLOCK_MEMBER
-from reprobundle.format.manifest import Member
+from reprobundle.format.manifest import STAND_INS, Member
 from reprobundle.format.record import Fact, Randomness, Record, SeedCall
 from reprobundle.verify.checks import finding
 from reprobundle.verify.ending import is_finished
@@ -124,10 +124,24 @@ def _input_sample(members: Members, reference: Record) -> Finding:
         return finding(
             "has-input-sample", "pass", f"{len(held)} inputs", where=held[0].member
         )
+    samples = [path for path in members if path.startswith(STAND_INS)]
+    if samples:
+        return finding(
+            "has-input-sample", "pass", f"{len(samples)} stand-ins", where=samples[0]
+        )
     inputs = [read for read in data if not read.member.startswith("project/")]
     if not inputs:
         return finding(
             "has-input-sample", "not-applicable", "the run read no input file"
+        )
+    withheld = {f"project:{one.name}" for one in reference.withheld}
+    if all(read.path in withheld for read in inputs):
+        return finding(
+            "has-input-sample",
+            "warn",
+            "every input is kept by digest only, and there is no sample of any",
+            where=inputs[0].path,
+            advice="pack it with --stand-in PATH=SAMPLE",
         )
     return finding(
         "has-input-sample",

@@ -101,8 +101,9 @@ EVERY_ITEM: tuple[Item, ...] = (
     Item(
         "has-input-sample",
         "V9",
-        "The run read inputs, and none of them is included.",
-        _REQUIRED,
+        "The run read inputs, and none of them is included; a warning if their author "
+        "keeps all of them by digest only, without a sample.",
+        {**_REQUIRED, **_WARNS},
     ),
     Item(
         "has-seeds",

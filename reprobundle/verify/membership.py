@@ -16,6 +16,9 @@ from reprobundle.verify.sealed import POLICY
 def check_run_members(bundle: Bundle, runs: Mapping[int, Record]) -> Iterator[Finding]:
     """Yield the findings of V5 about the members of every sealed run."""
     bad = False
+    for found in _stand_ins(bundle, runs):
+        bad = True
+        yield found
     for number, record in sorted(runs.items()):
         for found in _sealed_run(bundle, number, record):
             bad = True
@@ -34,6 +37,24 @@ def _without_record(bundle: Bundle, runs: Mapping[int, Record]) -> Iterator[Find
         if path.startswith("runs/") and not path.startswith(tops):
             yield finding(
                 "run-members", "fail", "it belongs to no run record", where=path
+            )
+
+
+def _stand_ins(bundle: Bundle, runs: Mapping[int, Record]) -> Iterator[Finding]:
+    """Yield samples that stand for nothing, and files both withheld and held."""
+    withheld = {one.name for record in runs.values() for one in record.withheld}
+    for path in bundle.members:
+        group, _, name = path.partition("/")
+        if group == "stand-ins" and name not in withheld:
+            yield finding(
+                "run-members", "fail", "no file is withheld in its place", where=path
+            )
+        elif group in ("project", "inputs") and name in withheld:
+            yield finding(
+                "run-members",
+                "fail",
+                "a record states that the bundle does not hold this file",
+                where=path,
             )
 
 

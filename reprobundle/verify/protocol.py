@@ -11,7 +11,6 @@ from reprobundle.verify.checks import finding
 
 MOST_NAMED = 3
 OPTIMIZER = "optimizer"
-_INPUTS = ("inputs/", "external/")
 
 
 def sealed_counterpart(
@@ -187,7 +186,7 @@ def _inputs(reference: Record, replay: Record) -> Iterator[Finding]:
         if not read.blake3:
             continue
         if other is None or not other.blake3:
-            if read.member.startswith(_INPUTS):
+            if not read.member.startswith("project/"):
                 unread.append(read.path)
             continue
         checked += 1
