@@ -28,6 +28,7 @@ from reprobundle.run.events import (
     WarningEvent,
 )
 from reprobundle.run.launch import Launched
+from reprobundle.run.masking import mask
 from reprobundle.run.ranks import part_of, rank_files
 from reprobundle.run.watch import is_python
 
@@ -43,13 +44,6 @@ IN_KERNEL_FALLBACK = re.compile(r"falling back (to|on) (the )?CPU", re.IGNORECAS
 
 # nbclient's CellExecutionError and papermill's PapermillExecutionError.
 NOTEBOOK_ERROR = "ExecutionError"
-
-_MASKS = (
-    (re.compile(r"0x[0-9a-fA-F]+"), "#"),
-    (re.compile(r"(?<![\w.])(/[\w.+~-]+){2,}"), "#"),
-    (re.compile(r"\b\d+(\.\d+)?(?= ?([KMGT]i?B|bytes)\b)"), "#"),
-    (re.compile(r"\b(pid|process|thread)([ :=]+)\d+", re.IGNORECASE), r"\1\2#"),
-)
 
 
 def events_of(files: Iterable[EventFile], kind: type[E]) -> Iterator[tuple[int, E]]:
@@ -226,17 +220,6 @@ def _error_report(event: Error | CellError, hide: list[tuple[str, str]]) -> Erro
         traceback=replace_all(event.traceback, hide),
         steps=event.steps,
     )
-
-
-def mask(message: str) -> str:
-    """Return `message` without what differs between two runs of one failure.
-
-    Addresses, absolute paths, memory sizes, and process and thread numbers become
-    ``#``; shapes, dtypes and indices stay, for they are the failure.
-    """
-    for pattern, replacement in _MASKS:
-        message = pattern.sub(replacement, message)
-    return message
 
 
 def replace_all(text: str, pairs: list[tuple[str, str]]) -> str:
