@@ -24,48 +24,10 @@ from reprobundle.outputs.norms import (
     scratch,
     square,
 )
+from reprobundle.verify.samples import Sample
+from reprobundle.verify.screening import Record, Screening
 
-SAMPLE_ELEMENTS = 1 << 20
-
-
-class Sample:
-    """Stratified sample of a stream of values, for its quantiles.
-
-    Args:
-        expected: Number of values that will come; it sets the length of a stretch.
-    """
-
-    def __init__(self, expected: int) -> None:
-        self.stretch = max(1, -(-expected // SAMPLE_ELEMENTS))
-        # A fixed seed: the same two outputs always give the same figures.
-        self._places = np.random.default_rng(0)
-        self._kept: list[Array] = []
-
-    def choose(self, size: int) -> Array | slice:
-        """Return the places of the next `size` values that belong to the sample."""
-        if self.stretch == 1:
-            return slice(None)
-        starts = np.arange(0, size, self.stretch)
-        places = starts + self._places.integers(0, self.stretch, starts.size)
-        return places[places < size]
-
-    def keep(self, values: Array) -> None:
-        """Keep the chosen values."""
-        self._kept.append(values.copy())
-
-    def quantiles(self, *shares: float) -> tuple[float | None, ...]:
-        """Return the smallest value that at least each share of the sample reaches."""
-        values = np.concatenate(self._kept) if self._kept else np.zeros(0)
-        if not values.size:
-            return tuple(None for _ in shares)
-        ranks = [max(0, math.ceil(share * values.size) - 1) for share in shares]
-        values.partition(ranks)
-        return tuple(float(values[rank]) for rank in ranks)
-
-    @property
-    def size(self) -> int:
-        """Number of kept values."""
-        return sum(part.size for part in self._kept)
+_IN_FLOAT32 = frozenset({"float32", "float16", "bfloat16"})
 
 
 class Deviation:
@@ -114,6 +76,9 @@ class Deviation:
         self._excess = -math.inf
         self._scratch = scratch(3, self._type)
         self._real = scratch(3, np.dtype("float64"))
+        # Where every value belongs to the sample, all of them are needed anyway.
+        many = self.sample_abs.stretch > 1 and not wide
+        self._screening = Screening(tolerance, self._floor) if many else None
 
     def add(self, reference: Array, replay: Array, places: Array | None = None) -> None:
         """Add one block of pairs.
@@ -133,16 +98,53 @@ class Deviation:
 
     def _step(self, reference: Array, replay: Array, places: Array | None) -> None:
         size = reference.size
-        b, a = self._scratch[0][:size], self._scratch[1][:size]
-        np.copyto(b, reference, casting="unsafe")
-        np.copyto(a, replay, casting="unsafe")
         with np.errstate(all="ignore"):
+            if places is None and self._settled(reference, replay):
+                self.elements += size
+                return
+            b, a = self._scratch[0][:size], self._scratch[1][:size]
+            np.copyto(b, reference, casting="unsafe")
+            np.copyto(a, replay, casting="unsafe")
             squares = square(b), square(a)
             if plain(squares[0], b) and plain(squares[1], a):
                 self._finite(b, a, places, squares)
             else:
                 self._mixed(b, a, places)
         self.elements += size
+
+    def _settled(self, reference: Array, replay: Array) -> bool:
+        """Add a step that changes no largest figure the cheap way, if it is one."""
+        if self._screening is None or reference.dtype.name not in _IN_FLOAT32:
+            return False
+        record = Record(self.max_abs, self.max_rel, self._excess)
+        error = self._screening.error_if_settled(reference, replay, record)
+        if error is None:
+            return False
+        size = reference.size
+        b, a, d = (values[:size] for values in self._scratch)
+        np.copyto(b, reference)
+        np.copyto(a, replay)
+        np.copyto(d, error)
+        left, right, apart = square(b), square(a), square(d)
+        self.squares_b.add(left)
+        self.squares_a.add(right)
+        self.squares_d.add(apart)
+        # |a - b|^2 = |a|^2 + |b|^2 - 2ab
+        self.product.add((left + right - apart) / 2)
+        self.finite += size
+        self._sample(b, a)
+        return True
+
+    def _sample(self, b: Array, a: Array) -> None:
+        """Keep the sampled errors of a step without non-finite values."""
+        chosen = self.sample_abs.choose(b.size)
+        b, a = b[chosen], a[chosen]
+        error = np.abs(a - b)
+        self.sample_abs.keep(error)
+        magnitude = np.abs(b)
+        if magnitude.size and magnitude.min() == 0.0:
+            error, magnitude = error[magnitude > 0.0], magnitude[magnitude > 0.0]
+        self.sample_rel.keep(error / magnitude)
 
     def add_same(self, reference: Array) -> None:
         """Add one block whose replay is bit for bit equal to it."""

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as arrays_of
 
 from reprobundle.format.policy import Tolerance
 from reprobundle.outputs.arrays import NamedArray, read_arrays
-from reprobundle.verify import deviation
+from reprobundle.verify import deviation, samples
 from reprobundle.verify.compare_arrays import (
     compare_array,
     compare_arrays,
@@ -302,7 +302,7 @@ def test_blocks_and_steps_do_not_change_the_result(monkeypatch):
 
 
 def test_quantiles_of_many_elements_keep_their_stated_error(monkeypatch):
-    monkeypatch.setattr(deviation, "SAMPLE_ELEMENTS", 1 << 14)
+    monkeypatch.setattr(samples, "SAMPLE_ELEMENTS", 1 << 14)
     draw = np.random.default_rng(7)
     error = draw.random(1 << 18)
     result = compare(np.ones(error.size), 1 + error, Tolerance(rtol=2.0, atol=0.0))

@@ -1,0 +1,93 @@
+"""Which pairs need no second look: a test in float32 before the one in float64.
+
+Of a large array nearly every step changes no largest error and holds no element
+outside the tolerance. That can be shown in float32 at a third of the price, with room
+for its rounding; every other step goes the exact way. A test may ask for the exact way
+without need, and never the other way round, with one exception: the largest relative
+error leaves out pairs below float32's normal range (1e-38).
+"""
+
+from __future__ import annotations
+
+import numpy as np  # noqa: TID253 - this module is imported only to compare numbers
+
+from reprobundle.format.policy import Tolerance
+from reprobundle.outputs.norms import STEP_ELEMENTS, Array, scratch
+
+# Float32 rounds by 2^-24 relative; at most five roundings meet in one comparison.
+_ROOM = 1e-6
+# Below, the products would leave float32's normal range and lose relative precision.
+_SMALLEST = 1e-30
+
+
+class Record:
+    """The largest figures so far, which a step may or may not exceed.
+
+    Attributes:
+        max_abs, max_rel: Largest absolute and relative error.
+        excess: Largest of |a - b| less its bound; below 0 if all lie within.
+    """
+
+    __slots__ = ("excess", "max_abs", "max_rel")
+
+    def __init__(self, max_abs: float, max_rel: float, excess: float) -> None:
+        self.max_abs = max_abs
+        self.max_rel = max_rel
+        self.excess = excess
+
+
+class Screening:
+    """Float32 scratch space, and the test.
+
+    Args:
+        tolerance: The rule.
+        floor: Smallest magnitude that the rule uses, in the unit of the values.
+    """
+
+    def __init__(self, tolerance: Tolerance, floor: float) -> None:
+        self._rule = tolerance
+        self._floor = np.float32(floor)
+        self._values = scratch(4, np.dtype("float32"))
+        self._flags = np.empty(STEP_ELEMENTS, np.bool_)
+
+    def error_if_settled(self, b: Array, a: Array, record: Record) -> Array | None:
+        """Return |a - b| in float32 if the step can change nothing, else None.
+
+        Args:
+            b: Reference; float32 or a type that float32 holds exactly.
+            a: Replay.
+            record: The largest figures so far.
+        """
+        rule = self._rule
+        if min(record.max_abs, record.max_rel, rule.atol) < _SMALLEST:
+            return None
+        error, magnitude, bound = (values[: b.size] for values in self._values[:3])
+        np.copyto(magnitude, b)
+        np.subtract(a, magnitude, out=error, dtype="f4")
+        np.abs(error, out=error)
+        # A NaN or an infinity on either side makes this comparison false.
+        if not float(error.max()) < record.max_abs * (1 - _ROOM):
+            return None
+        np.abs(magnitude, out=magnitude)
+        np.multiply(magnitude, np.float32(record.max_rel * (1 - _ROOM)), out=bound)
+        if self._any_above(error, bound):
+            return None
+        return error if self._within(error, magnitude, bound, record) else None
+
+    def _within(
+        self, error: Array, magnitude: Array, bound: Array, record: Record
+    ) -> bool:
+        """Whether no element lies outside or nearer to its bound than the worst."""
+        rule = self._rule
+        nearest = min(record.excess, 0.0)
+        constant = rule.atol + nearest
+        constant -= 4 * _ROOM * (rule.atol - nearest)
+        if self._floor:
+            np.maximum(magnitude, self._floor, out=magnitude)
+        np.multiply(magnitude, np.float32(rule.rtol * (1 - 2 * _ROOM)), out=bound)
+        bound += np.float32(constant)
+        return not self._any_above(error, bound)
+
+    def _any_above(self, error: Array, bound: Array) -> bool:
+        flags = np.greater(error, bound, out=self._flags[: error.size])
+        return bool(flags.any())
