@@ -47,6 +47,8 @@ _NATIVE_FILE_READERS = (
 _ALWAYS_UNOBSERVED = (
     "seeds: random.Random",
     "seeds: numpy.random.RandomState",
+    "seeds: numpy.random.Generator made without default_rng",
+    "random: os.urandom, secrets, uuid",
 )
 
 

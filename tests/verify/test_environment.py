@@ -192,3 +192,34 @@ def test_of_two_lists_only_what_differs_is_told(bench):
     bench.pack().replay(environment=theirs)
     (difference,) = bench.verify().judgements[0].environment
     assert (difference.reference, difference.replay) == ("b 1", "b 2")
+
+
+def test_another_model_revision_counts_and_a_stated_one_is_not_compared(records):
+    pair = records(
+        {"observed.models": known(("a/b@1",)), "stated.model": known("x")},
+        {"observed.models": known(("a/b@2",)), "stated.model": known("y")},
+    )
+    assert drift(pair).where == "observed.models"
+    assert "stated.model" not in differences(pair)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "end.torch.autocast.cuda.enabled",
+        "at_torch.env.PYTORCH_MPS_FAST_MATH",
+        "torch.flush_denormal",
+        "torch.blas_threads",
+    ],
+)
+def test_switches_count_at_whatever_moment_they_were_read(name):
+    assert numeric_kind(name) is not None
+
+
+def test_the_moment_and_what_did_not_change_are_not_compared(records):
+    moment = "state.pressure_memory_some_percent"
+    pair = records(
+        {moment: known(1.0), "end.unchanged": known(("torch.num_threads",))},
+        {moment: known(50.0), "end.unchanged": known(())},
+    )
+    assert differences(pair) == {}
