@@ -63,7 +63,7 @@ BUDGET_SECONDS = {
     "run": 60,
     "schema": 5,
     "spec": 10,
-    "verify": 40,
+    "verify": 50,
 }
 
 

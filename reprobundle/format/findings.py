@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from reprobundle.format.judged import Segment
 from reprobundle.format.record import Count, Number
 
 REPORT_SCHEMA: Final = "reprobundle/report/1"
@@ -107,6 +108,11 @@ class ArrayComparison(
         scale: Root mean square of the finite reference elements.
         zero: Whether every reference element is zero; a single whole number never is.
         sampled: Number of elements the quantiles rest on, all of them up to 2^20.
+        ulp: Histogram of the distance in units in the last place of the array's own
+            dtype: pairs 0, 1, 2-3, 4-7, 8-15 … apart, doubling, the last one open;
+            empty where the dtype has none (complex, decimal numbers, exact kinds).
+        drift: The error along the rows of a series; empty for anything else.
+        note: What was taken as equal by a rule of the policy (ties, signs).
         problem: Why it is outside (shape, dtype, NaN places …); empty if within.
     """
 
@@ -136,6 +142,9 @@ class ArrayComparison(
     scale: Number | None = None
     zero: bool = False
     sampled: Count = 0
+    ulp: tuple[Count, ...] = ()
+    drift: tuple[Segment, ...] = ()
+    note: str = ""
     problem: str = ""
 
 

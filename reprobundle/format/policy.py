@@ -58,15 +58,29 @@ class OutputRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         match: Shell pattern over output names, such as ``out/*.npy``.
         compare: False leaves the output out of the comparison; it is then reported
             as not compared, with the reason.
-        tolerance: Replaces the dtype's tolerance.
+        tolerance: Replaces the tolerance of every dtype.
+        dtypes: Replaces the tolerance of single dtypes, before `tolerance`.
         ignore: Keys (JSON), columns (CSV) or array names left out.
+        rows: Compare only so many rows from the top: the first axis of an array, the
+            rows of a table, the first list index of a document. For runs whose later
+            steps no element-wise tolerance can say anything about.
+        ties: Name of the array of the same file that holds the values which the
+            integer arrays point at (topk, sort, argsort): indices may change places
+            where these values are equal within their tolerance.
+        signs: ``columns`` or ``rows``: vectors along that axis of the last two may be
+            multiplied by -1 (by a unit phase if complex), as those of an eigenvalue
+            or singular value decomposition.
         reason: Why; required for every rule that is not the default.
     """
 
     match: str
     compare: bool = True
     tolerance: Tolerance | None = None
+    dtypes: dict[str, Tolerance] = {}
     ignore: tuple[str, ...] = ()
+    rows: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    ties: str = ""
+    signs: Literal["", "columns", "rows"] = ""
     reason: str
 
     def __post_init__(self) -> None:

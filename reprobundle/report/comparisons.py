@@ -162,6 +162,8 @@ def _sentences(output: OutputComparison, *, verbose: bool) -> list[str]:
 
 def _oddities(part: ArrayComparison) -> Iterator[str]:
     """Yield what makes agreement say less than it seems to."""
+    if part.note:
+        yield part.note
     if part.zero:
         yield "every reference element is zero"
     if part.nan:

@@ -13,6 +13,7 @@ from reprobundle.outputs.cells import Cell
 from reprobundle.outputs.text import printable
 from reprobundle.verify.compare_arrays import describe
 from reprobundle.verify.deviation import Deviation
+from reprobundle.verify.drift import Series
 
 Place = tuple[int, ...]
 
@@ -28,6 +29,7 @@ class Column:
         self.first: tuple[int, str, str] | None = None
         self.kinds: set[str] = set()
         self.deviation = Deviation(tolerance, elements=expected, scale=scale)
+        self.series = Series(tolerance, scale)
 
     def add(self, pairs: Sequence[tuple[Cell, Cell]]) -> None:
         """Add cells as (reference, replay), in order."""
@@ -42,11 +44,12 @@ class Column:
         self.cells += len(pairs)
         if floats:
             numbers, references, replays = zip(*floats, strict=True)
-            self.deviation.add(
-                np.array([cell.value for cell in references], dtype="float64"),
-                np.array([cell.value for cell in replays], dtype="float64"),
-                np.array(numbers),
+            b_values, a_values = (
+                np.array([cell.value for cell in cells], dtype="float64")
+                for cells in (references, replays)
             )
+            self.deviation.add(b_values, a_values, np.array(numbers))
+            self.series.add(b_values, a_values)
 
     def _differ(self, ordinal: int, b: Cell, a: Cell) -> None:
         self.differing += 1
@@ -100,6 +103,7 @@ class Column:
             worst_index=_place(ordinal, places),
             expected=expected,
             got=got,
+            drift=() if equal else self.series.segments(),
             problem=self._exact_problem() or measured.problem,
         )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import msgspec
 import numpy as np  # noqa: TID253 - this module is imported only to compare arrays
 
 from reprobundle.format.findings import ArrayComparison
@@ -17,9 +18,12 @@ from reprobundle.format.record import Number, number
 from reprobundle.outputs.arrays import Array, NamedArray
 from reprobundle.outputs.norms import Magnitude, cosine, root_ratio
 from reprobundle.verify.deviation import Deviation, show
+from reprobundle.verify.drift import Series
 from reprobundle.verify.summaries import is_float, structure_problem
+from reprobundle.verify.ulps import DTYPES, UlpHistogram
 
 BLOCK_ELEMENTS = 1 << 18
+_FIRST_LOOK = 256
 
 _DIGITS = {"float16": 5, "bfloat16": 4, "float32": 9, "complex64": 9}
 EXACT = Tolerance(rtol=0.0, atol=0.0)
@@ -101,13 +105,17 @@ def root_mean_square(array: NamedArray) -> float:
 def _compare_floats(
     reference: NamedArray, replay: NamedArray, tolerance: Tolerance
 ) -> ArrayComparison:
+    scale = root_mean_square(reference) if tolerance.floor else 0.0
     deviation = Deviation(
         tolerance,
         elements=reference.size,
-        scale=root_mean_square(reference) if tolerance.floor else 0.0,
+        scale=scale,
         wide=reference.dtype.startswith("complex"),
         digits=_DIGITS.get(reference.dtype, 17),
     )
+    ulps = UlpHistogram(reference.size) if reference.dtype in DTYPES else None
+    is_series = len(reference.shape) == 1 and not reference.dtype.startswith("complex")
+    series = Series(tolerance, scale) if is_series else None
     equal = True
     for b, a in zip(
         reference.blocks(BLOCK_ELEMENTS), replay.blocks(BLOCK_ELEMENTS), strict=True
@@ -118,14 +126,28 @@ def _compare_floats(
             deviation.add_same(b)
         else:
             deviation.add(b, a)
-    return describe(
+        if ulps is not None:
+            (ulps.add_same(b) if same else ulps.add(b, a))
+        if series is not None:
+            series.add(b, a)
+    measured = describe(
         deviation, reference.name, reference.dtype, reference.shape, equal=equal
+    )
+    if equal:
+        return measured
+    return msgspec.structs.replace(
+        measured,
+        ulp=ulps.buckets if ulps is not None else (),
+        drift=series.segments() if series is not None else (),
     )
 
 
 def _same_bits(b: Array, a: Array) -> bool:
     """Whether two blocks agree bit for bit, NaN payloads and signs of zero too."""
-    return bool(np.array_equal(_bits(b), _bits(a)))
+    left, right = _bits(b), _bits(a)
+    # Arrays that differ mostly differ at once.
+    start = np.array_equal(left[:_FIRST_LOOK], right[:_FIRST_LOOK])
+    return start and bool(np.array_equal(left, right))
 
 
 def _bits(block: Array) -> Array:

@@ -63,6 +63,7 @@ def compare_tables(
     tolerance: Tolerance,
     ignored: Ignore,
     rows: int = 0,
+    first_rows: int | None = None,
 ) -> Cells:
     """Return how a replayed table stands to its reference.
 
@@ -76,6 +77,7 @@ def compare_tables(
         tolerance: The rule for decimal numbers.
         ignored: Tells whether the column of that name is left out.
         rows: Number of rows as recorded; it only sets how quantiles are sampled.
+        first_rows: Compare the cells of so many rows; of the others only the count.
 
     Raises:
         UnreadableOutputError: One of them is no table.
@@ -90,7 +92,9 @@ def compare_tables(
         open_table(reference_stream, file_formats[0]) as reference,
         open_table(replay_stream, file_formats[1]) as replay,
     ):
-        return _compare_opened(reference, replay, tolerance, scales, ignored, rows)
+        columns = _shared_columns(reference, replay, tolerance, scales, ignored, rows)
+        row_problem = _compare_rows(reference, replay, columns, first_rows)
+        return _gathered(reference, replay, columns, row_problem, ignored)
 
 
 def _column_scales(table: Table) -> dict[str, float]:
@@ -103,13 +107,27 @@ def _column_scales(table: Table) -> dict[str, float]:
     return dict(zip(table.columns, roots, strict=True))
 
 
-def _compare_opened(
+def _shared_columns(
     reference: Table,
     replay: Table,
     tolerance: Tolerance,
     scales: dict[str, float],
     ignored: Ignore,
     rows: int,
+) -> list[Column]:
+    return [
+        Column(name, tolerance, scale=scales.get(name, 0.0), expected=rows)
+        for name in reference.columns
+        if name in replay.columns and not ignored((name,))
+    ]
+
+
+def _gathered(
+    reference: Table,
+    replay: Table,
+    columns: list[Column],
+    row_problem: list[ArrayComparison],
+    ignored: Ignore,
 ) -> Cells:
     kept = [name for name in reference.columns if not ignored((name,))]
     extra = [
@@ -117,12 +135,7 @@ def _compare_opened(
         for name in replay.columns
         if name not in reference.columns and not ignored((name,))
     ]
-    shared = [name for name in kept if name in replay.columns]
-    columns = [
-        Column(name, tolerance, scale=scales.get(name, 0.0), expected=rows)
-        for name in shared
-    ]
-    row_problem = _compare_rows(reference, replay, columns)
+    shared = [column.name for column in columns]
     parts = [column.result() for column in columns]
     parts += [
         _lonely(name, 1, "column missing in the replay")
@@ -142,13 +155,15 @@ def _compare_opened(
 
 
 def _compare_rows(
-    reference: Table, replay: Table, columns: list[Column]
+    reference: Table, replay: Table, columns: list[Column], first_rows: int | None
 ) -> list[ArrayComparison]:
     at = {name: place for place, name in enumerate(reference.columns)}
     other_at = {name: place for place, name in enumerate(replay.columns)}
     counts = [0, 0]
     for block in _row_blocks(reference, replay):
         pairs = [(b, a) for b, a in block if b is not None and a is not None]
+        if first_rows is not None:
+            pairs = pairs[: max(0, first_rows - counts[0])]
         counts[0] += sum(b is not None for b, _ in block)
         counts[1] += sum(a is not None for _, a in block)
         for column in columns:
@@ -179,6 +194,7 @@ def compare_documents(
     *,
     tolerance: Tolerance,
     ignored: Ignore,
+    first_rows: int | None = None,
 ) -> Cells:
     """Return how a replayed document stands to its reference.
 
@@ -188,13 +204,17 @@ def compare_documents(
         file_formats: ``json`` or ``jsonl``, reference and replay.
         tolerance: The rule for decimal numbers.
         ignored: Tells whether the leaf below these keys is left out.
+        first_rows: Leave out leaves whose first list index is that or more.
 
     Raises:
         UnreadableOutputError: One of them is no such document.
     """
     left_out: set[str] = set()
-    leaves = _kept(read_leaves(reference, file_formats[0]), ignored, left_out)
-    replayed = _kept(read_leaves(replay, file_formats[1]), ignored, left_out)
+    sides = zip((reference, replay), file_formats, strict=True)
+    leaves, replayed = (
+        _kept(read_leaves(stream, file_format), ignored, left_out, first_rows)
+        for stream, file_format in sides
+    )
     parts = list(_matched(leaves, replayed, tolerance))
     compared = sum(part.elements for part in parts)
     parts += _unmatched(leaves, replayed, "missing in the replay")
@@ -205,9 +225,16 @@ def compare_documents(
 Leaves = dict[tuple[str, Place], Cell]
 
 
-def _kept(leaves: Iterable[Leaf], ignored: Ignore, left_out: set[str]) -> Leaves:
+def _kept(
+    leaves: Iterable[Leaf],
+    ignored: Ignore,
+    left_out: set[str],
+    first_rows: int | None,
+) -> Leaves:
     kept: Leaves = {}
     for leaf in leaves:
+        if first_rows is not None and leaf.place and leaf.place[0] >= first_rows:
+            continue
         if ignored(leaf.keys) or ignored((leaf.column,)):
             left_out.add(leaf.column)
         else:

@@ -106,6 +106,7 @@ class _Comparison:
         self.replay_content = replay_content
         self.policy = policy
         self.devices = devices
+        self.rule = rule_for(policy, reference.name)
 
     def by_structure(self) -> OutputComparison:
         """Compare names, dtypes and shapes only, as the profile ``compat`` asks."""
@@ -206,6 +207,7 @@ class _Comparison:
     def _arrays(self) -> OutputComparison:
         from reprobundle.outputs.arrays import read_arrays
         from reprobundle.verify.compare_arrays import compare_arrays
+        from reprobundle.verify.equivalent import equivalent
 
         leave_out = ignores(self.policy, self.reference.name)
         is_checkpoint = self.reference.format == "checkpoint"
@@ -217,11 +219,14 @@ class _Comparison:
             ]
             names = {array.name for side in sides for array in side}
             ignored = {name for name in names if leave_out((name,))}
-            parts = compare_arrays(
-                [array for array in sides[0] if array.name not in ignored],
-                [array for array in sides[1] if array.name not in ignored],
-                self._tolerance,
+            left, right = (
+                [array for array in side if array.name not in ignored] for side in sides
             )
+            notes: Mapping[str, str] = {}
+            if self.rule is not None:
+                left, right, notes = equivalent(self.rule, left, right, self._tolerance)
+            parts = compare_arrays(left, right, self._tolerance)
+        parts = tuple(_noted(part, notes.get(part.name, "")) for part in parts)
         whole = "" if not is_checkpoint else _REST_OF_CHECKPOINT
         return self._from_parts(parts, tuple(sorted(ignored)), unseen=whole)
 
@@ -231,6 +236,7 @@ class _Comparison:
         formats = (self.reference.format, self.replay.format)
         tolerance = self._tolerance("number") or EXACT
         leave_out = ignores(self.policy, self.reference.name)
+        rows = self.rule.rows if self.rule is not None else None
         if self.reference.kind == "table":
             cells = compare_cells.compare_tables(
                 lambda: self.reference_content.open(self.reference),
@@ -239,6 +245,7 @@ class _Comparison:
                 tolerance=tolerance,
                 ignored=leave_out,
                 rows=self.reference.rows or 0,
+                first_rows=rows,
             )
         else:
             with ExitStack() as stack:
@@ -247,14 +254,19 @@ class _Comparison:
                     formats,
                     tolerance=tolerance,
                     ignored=leave_out,
+                    first_rows=rows,
                 )
-        return self._from_parts(cells.parts, cells.ignored)
+        if rows is None:
+            return self._from_parts(cells.parts, cells.ignored)
+        parts = tuple(
+            _noted(part, f"only rows before {rows:,}") for part in cells.parts
+        )
+        return self._from_parts(parts, (*cells.ignored, f"rows {rows:,} and later"))
 
     def _text(self) -> OutputComparison:
         from reprobundle.verify.compare_text import compare_text
 
-        rule = rule_for(self.policy, self.reference.name)
-        tolerance = rule.tolerance if rule is not None else None
+        tolerance = self.rule.tolerance if self.rule is not None else None
         with ExitStack() as stack:
             part = compare_text(*self._streams(stack), tolerance=tolerance)
         return self._from_parts((part,), ())
@@ -350,10 +362,17 @@ _REST_OF_CHECKPOINT = (
 )
 
 
+def _noted(part: ArrayComparison, note: str) -> ArrayComparison:
+    """Return a part with what a rule took as equal; it is then not bit-identical."""
+    if not note:
+        return part
+    return msgspec.structs.replace(part, equal=False, note=note)
+
+
 def _printable(part: ArrayComparison) -> ArrayComparison:
     texts = {
         name: printable(getattr(part, name))
-        for name in ("name", "expected", "got", "problem")
+        for name in ("name", "expected", "got", "note", "problem")
     }
     return msgspec.structs.replace(part, **texts)
 

@@ -1,0 +1,30 @@
+"""What a judgement says besides its findings.
+
+Data only, like `reprobundle.format.findings`, which the types here are parts of.
+"""
+
+from typing import Annotated
+
+import msgspec
+
+from reprobundle.format.record import Number
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Segment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The error over one stretch of a series, for drift from step to step.
+
+    Attributes:
+        first: Row the stretch starts at; it ends where the next one starts.
+        rows: Number of rows in it.
+        max_abs: Largest absolute error over its finite pairs; None without any.
+        max_rel: Largest relative error where the reference is not 0.
+        outside: Number of elements outside the tolerance.
+    """
+
+    first: Count
+    rows: Count
+    max_abs: Number | None = None
+    max_rel: Number | None = None
+    outside: Count = 0
