@@ -45,6 +45,11 @@ ORIGINS: dict[str, tuple[str, str]] = {
     "Memory": ("samples at named points and by clock", "tests/recorder, tests/run"),
     "MemorySample": ("one sample", "tests/recorder/test_environment.py"),
     "MemorySeries": ("all samples that were kept", "tests/run"),
+    "Rank": ("each rank's own events", "tests/run, tests/cli"),
+    "WithheldFile": (
+        "`pack --hash-only`, `--stand-in`",
+        "tests/pack/test_withholding.py",
+    ),
     "Devices": ("tensors seen; warnings; traces", "tests/verify/test_devices.py"),
     "FileRead": ("audited and wrapped opens", "tests/recorder/test_files.py"),
     "ArraySummary": ("the output's own bytes", "tests/outputs"),

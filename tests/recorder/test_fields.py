@@ -96,7 +96,8 @@ def test_every_type_of_the_record_says_where_it_comes_from(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     tables = importlib.import_module("field_tables")
     kinds = [kind.__name__ for kind in tables.record_types()]
-    assert set(kinds) == set(tables.ORIGINS)
+    remedy = "name the new type in ORIGINS of tools/field_tables.py"
+    assert set(kinds) == set(tables.ORIGINS), remedy
     assert tables.NOT_DESCRIBED not in "\n".join(tables.table())
 
 
