@@ -370,6 +370,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             when there is no series.
         samples: Number of samples in it.
         taken: Number of samples that were taken, before the series was thinned.
+        with_pressure: How many of these tell how short of memory the system was.
         peak_rss_bytes: Largest resident size of one process, with its source.
         peak_device_bytes: Largest allocation seen by a device allocator.
         limits: Settings of allocators by name, as they were when torch was imported
@@ -388,6 +389,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     series: str = ""
     samples: Count = 0
     taken: Count = 0
+    with_pressure: Count = 0
     peak_rss_bytes: Fact
     peak_device_bytes: Fact
     limits: dict[str, str] = {}

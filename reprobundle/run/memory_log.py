@@ -131,6 +131,7 @@ def memory(
         series=series if kept else "",
         samples=kept,
         taken=len(samples),
+        with_pressure=sum(bool(sample.pressure) for sample in samples),
         peak_rss_bytes=_peak(
             samples, ("rss_peak", "rss"), "no sample of the resident size was taken"
         ),

@@ -68,6 +68,13 @@ def emptied(step, **changes):
     return AllocatorEvent(t_ns=step, step=step, **fields)
 
 
+def test_samples_that_tell_the_pressure_are_counted():
+    told = MemoryEvent(t_ns=5, point="clock", bytes={"rss": 1}, pressure={"level": 1.0})
+    silent = MemoryEvent(t_ns=6, point="clock", bytes={"rss": 1})
+    assert log(process(told, silent, told)).with_pressure == 2
+    assert log(process(silent)).with_pressure == 0
+
+
 def test_the_peak_is_the_largest_sample_of_any_process():
     files = (
         process(MemoryEvent(t_ns=5, point="start", bytes={"rss": 10})),

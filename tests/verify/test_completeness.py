@@ -276,7 +276,14 @@ def test_a_replay_on_a_mac_makes_the_mac_facts_apply(bench):
     bench.replay(platform="darwin", environment=facts, devices=devices, phases=())
     points = ticks(bench.verify())
     assert points["lists-versions"].outcome == "pass"
+    # A fact from the start tells nothing about the run.
+    assert points["lists-pressure"].outcome == "not-checked"
+    assert "not during the run" in points["lists-pressure"].reason
+    memory = msgspec.structs.replace(record.memory, with_pressure=7)
+    bench.replay(platform="darwin", environment=facts, memory=memory, devices=devices)
+    points = ticks(bench.verify())
     assert points["lists-pressure"].outcome == "pass"
+    assert "7 samples" in points["lists-pressure"].reason
 
 
 def test_memory_of_an_accelerator_is_ticked_where_it_was_logged(bench):
