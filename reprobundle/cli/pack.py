@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from reprobundle.cli.options import DEVICES, say, size_bytes, split
+
+if TYPE_CHECKING:
+    from reprobundle.pack.contents import ExternalChoice
 
 
 class _CommandAfterDashes(click.Command):
@@ -58,6 +62,22 @@ class _CommandAfterDashes(click.Command):
     type=click.Path(path_type=Path),
     help="A file or folder whose content stays here: the bundle keeps size and digest, "
     "and its holder replays with --data.",
+)
+@click.option(
+    "--pin",
+    "pinned",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A file or folder outside the project, such as a cache of weights: the bundle "
+    "keeps size and digest of what is read there, and a replay needs the same content.",
+)
+@click.option(
+    "--external",
+    type=click.Choice(("include", "pin", "refuse")),
+    default="include",
+    show_default=True,
+    help="What happens to files that are read outside the project. Files of more than "
+    "256 MiB are pinned in any case.",
 )
 @click.option(
     "--stand-in",
@@ -138,6 +158,8 @@ def pack(
     exclude: tuple[Path, ...],
     hash_only: tuple[Path, ...],
     stand_ins: tuple[str, ...],
+    pinned: tuple[Path, ...],
+    external: ExternalChoice,
     policy: Path | None,
     metrics: tuple[str, ...],
     facts: tuple[str, ...],
@@ -181,6 +203,8 @@ def pack(
         exclude=exclude,
         hash_only=hash_only,
         stand_ins=stand_ins,
+        pinned=pinned,
+        external=external,
         policy=policy,
         metrics=tuple(parse_metric(metric) for metric in metrics),
         facts=parse_facts(facts),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from reprobundle.errors import PackRefusedError
+from reprobundle.errors import BadCallError, PackRefusedError
 from reprobundle.format.digests import digest_file
 from reprobundle.format.record import FileRead
 from reprobundle.run.project import Stage
@@ -18,6 +18,8 @@ UNREAD_LIMIT_BYTES = 1 << 20
 # Files read outside the project are included up to this size, above it only pinned
 # by their digest.
 EXTERNAL_LIMIT_BYTES = 256 << 20
+
+ExternalChoice = Literal["include", "pin", "refuse"]
 
 # What is read as part of the program rather than as its data.
 PROGRAM_SUFFIXES = frozenset(
@@ -89,39 +91,64 @@ def choose(stage: Stage, read: set[str], declared: set[str]) -> Contents:
 
 
 def externals(
-    paths: Iterable[Path], *, exclude: frozenset[str]
+    paths: Iterable[Path],
+    *,
+    pinned: Iterable[Path] = (),
+    choice: ExternalChoice = "include",
 ) -> dict[Path, FileRead]:
     """Return an entry for each file that was read outside the project.
 
     Args:
         paths: Absolute paths.
-        exclude: Text of paths the caller gave up on, left out entirely.
+        pinned: Files or folders of which only sizes and digests are kept.
+        choice: What happens to all others.
 
     Raises:
-        PackRefusedError: A file vanished after it was read.
+        PackRefusedError: A file vanished after it was read, or none may be read.
+        BadCallError: `pinned` names nothing that was read.
     """
-    found: dict[Path, FileRead] = {}
-    for number, path in enumerate(sorted(paths), start=1):
-        if str(path) in exclude:
-            continue
-        try:
-            size_bytes = path.stat().st_size
-            digest = digest_file(path)
-        except OSError as error:
-            raise PackRefusedError(
-                f"input {str(path)!r} was read but cannot be read now: "
-                f"{error.strerror}",
-                advice="keep the inputs until pack has ended",
-            ) from error
-        included = size_bytes <= EXTERNAL_LIMIT_BYTES
-        found[path] = FileRead(
-            path=f"external:{number}/{path.name}",
-            member=f"external/{number}/{path.name}" if included else "",
-            origin=_origin(path),
-            size_bytes=size_bytes,
-            blake3=digest,
+    read = sorted(paths)
+    if choice == "refuse" and read:
+        more = f" and {len(read) - 1} more files" if len(read) > 1 else ""
+        raise PackRefusedError(
+            f"the run read {str(read[0])!r}{more} outside the project",
+            advice="copy it into the project, or pack with --external include or pin",
         )
-    return found
+    pins = [path.resolve() for path in pinned]
+    for pin in pins:
+        if not any(path.is_relative_to(pin) for path in read):
+            raise BadCallError(
+                f"--pin {str(pin)!r} names no file that the run read outside the "
+                "project",
+                advice="use --hash-only for files of the project",
+            )
+    return {
+        path: _external(
+            number,
+            path,
+            is_pinned=choice == "pin" or any(path.is_relative_to(pin) for pin in pins),
+        )
+        for number, path in enumerate(read, start=1)
+    }
+
+
+def _external(number: int, path: Path, *, is_pinned: bool) -> FileRead:
+    try:
+        size_bytes = path.stat().st_size
+        digest = digest_file(path)
+    except OSError as error:
+        raise PackRefusedError(
+            f"input {str(path)!r} was read but cannot be read now: {error.strerror}",
+            advice="keep the inputs until pack has ended",
+        ) from error
+    included = size_bytes <= EXTERNAL_LIMIT_BYTES and not is_pinned
+    return FileRead(
+        path=f"external:{number}/{path.name}",
+        member=f"external/{number}/{path.name}" if included else "",
+        origin=_origin(path),
+        size_bytes=size_bytes,
+        blake3=digest,
+    )
 
 
 def _origin(path: Path) -> str:

@@ -185,7 +185,11 @@ class PackJob:
         outside = access.read_outside | {
             path.resolve() for path in self._declared() if not self._inside(path)
         }
-        self.externals = externals(outside, exclude=frozenset())
+        self.externals = externals(
+            outside,
+            pinned=[self.options.working_directory / p for p in self.options.pinned],
+            choice=self.options.external,
+        )
         kept = {*self.contents.members, *self.withholding.hashed}
         self.digests = digest_stage(self.stage, sorted(kept))
         self.withheld = self.withholding.files(self.stage, self.digests)

@@ -9,6 +9,7 @@ from pathlib import Path
 from reprobundle.format.policy import Intent, Metric
 from reprobundle.format.record import Fact, Record
 from reprobundle.format.writer import SealedBundle
+from reprobundle.pack.contents import ExternalChoice
 from reprobundle.pack.passes import PassName
 from reprobundle.run.assemble import OUTPUT_LIMIT_BYTES
 from reprobundle.run.budget import OUTPUT_BUDGET_BYTES
@@ -28,6 +29,9 @@ class PackOptions:
         exclude: Files or folders that are not put into the bundle.
         hash_only: Files or folders of which the bundle keeps size and digest only.
         stand_ins: ``PATH=SAMPLE``: the same, with a sample in the file's place.
+        pinned: Files or folders outside the project of which the bundle keeps size and
+            digest only.
+        external: What happens to all other files that are read outside the project.
         policy: A policy file, or None for the defaults.
         metrics: Numbers the command prints that count as results.
         facts: What the user states about the run, by name below ``stated.``.
@@ -51,6 +55,8 @@ class PackOptions:
     exclude: tuple[Path, ...] = ()
     hash_only: tuple[Path, ...] = ()
     stand_ins: tuple[str, ...] = ()
+    pinned: tuple[Path, ...] = ()
+    external: ExternalChoice = "include"
     policy: Path | None = None
     metrics: tuple[Metric, ...] = ()
     facts: Mapping[str, Fact] = field(default_factory=dict)

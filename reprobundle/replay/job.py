@@ -222,13 +222,10 @@ class ReplayJob:
         command, missing = self._placed(reference)
         traced = planned.pass_name == "evidence"
         folder = self.folder / f"{'traced' if traced else 'run'}{planned.number}"
-        if missing is not None:
+        if missing:
             return self._stopped(
                 planned,
-                _no_data(
-                    f"{missing.origin} is not on this machine with the "
-                    f"sealed content; extract {missing.member or 'it'} to that place"
-                ),
+                _no_data(missing),
             )
         run = execute(self._plan(command, reference, planned.pass_name), folder)
         assembled = assemble(
@@ -298,32 +295,47 @@ class ReplayJob:
 
     # -- files outside the project
 
-    def _placed(self, reference: Record) -> tuple[Command, FileRead | None]:
-        """Return the command with its external files in place, or the missing one.
+    def _placed(self, reference: Record) -> tuple[Command, str]:
+        """Return the command with its external files in place, or why it cannot run.
 
-        A file that the command line names is taken from the bundle by rewriting the
-        argument; one that the program finds by itself must lie where it was.
+        A file that the command line names is taken from the caller or from the bundle
+        by rewriting the argument; one that the program finds by itself must lie where
+        it was.
         """
         argv = list(reference.command.argv)
         for read in reference.reads:
             if not read.path.startswith("external:"):
                 continue
             origin = str(Path(read.origin).expanduser())
-            copy = self.folder / "bundle" / read.member if read.member else None
+            copy = self._copy_of(read)
+            if copy is not None and not _has_content(copy, read.blake3):
+                return (
+                    reference.command,
+                    f"{copy} is not the {read.origin} that was read",
+                )
             named = [i for i, part in enumerate(argv) if part.endswith(origin)]
             if named and copy is not None:
                 for index in named:
                     argv[index] = argv[index].removesuffix(origin) + str(copy)
             elif not _has_content(Path(origin), read.blake3):
-                return reference.command, read
-        return msgspec.structs.replace(reference.command, argv=tuple(argv)), None
+                return reference.command, _not_in_place(read, named=bool(named))
+        return msgspec.structs.replace(reference.command, argv=tuple(argv)), ""
+
+    def _copy_of(self, read: FileRead) -> Path | None:
+        """Return a file with the content that was read, the caller's first."""
+        given = self.plan.externals.get(read.origin)
+        if given is not None or not read.member:
+            return given
+        return self.folder / "bundle" / read.member
 
     def _external_reads(self, reference: Record) -> dict[Path, FileRead]:
         found = {}
         for read in reference.reads:
             if read.path.startswith("external:"):
                 found[Path(read.origin).expanduser().resolve()] = read
-                found[(self.folder / "bundle" / read.member).resolve()] = read
+                copy = self._copy_of(read)
+                if copy is not None:
+                    found[copy.resolve()] = read
         return found
 
     # -- keeping the records
@@ -353,6 +365,16 @@ def _loaded_torch(done: list[Assembled], reference: Record) -> bool:
     return any(
         one.record.claim == reference.claim and one.record.loaded_torch for one in done
     )
+
+
+def _not_in_place(read: FileRead, *, named: bool) -> str:
+    """Return what to do about a file that is not where the program looks for it."""
+    what = f"{read.origin} is not on this machine with the sealed content"
+    if read.member:
+        return f"{what}; extract {read.member} to that place"
+    if named:
+        return f"{what}; its holder can replay with --data {read.origin}=FILE"
+    return f"{what}; put it there, for the program looks for it by itself"
 
 
 def _no_data(detail: str) -> Outcome:

@@ -56,6 +56,7 @@ class ReplayPlan:
         samples: Name of a withheld file → member with the sample in its place.
         withheld: Files that the planned runs need and the bundle does not hold.
         data: Name of a withheld file → the caller's copy of it.
+        externals: Origin of a file outside the project → the caller's copy of it.
         files_bytes: Size of these files.
         expected_ns: What the sealed runs took, added up.
         peak_bytes: Largest resident size among them, 0 if unknown.
@@ -72,6 +73,7 @@ class ReplayPlan:
     samples: dict[str, str]
     withheld: tuple[WithheldFile, ...]
     data: dict[str, Path]
+    externals: dict[str, Path]
     files_bytes: int
     expected_ns: int
     peak_bytes: int
@@ -98,7 +100,8 @@ def make_plan(
             repeat pass is made of the main command only; the evidence pass of every
             command that loaded torch.
         claims: Names of the claims to run; empty for all.
-        data: ``PATH=FILE``: the caller's own copies of withheld files.
+        data: ``PATH=FILE``: the caller's own copies of withheld files and of files
+            outside the project.
 
     Raises:
         BadCallError: A claim does not exist, or `data` names nothing withheld.
@@ -113,7 +116,16 @@ def make_plan(
                 advice="leave out --smoke" if name == SMOKE else "name one of these",
             )
     withheld = {one.name: one for run in sealed for one in run.record.withheld}
-    copies = supplied(data, withheld.values())
+    origins = {
+        read.origin
+        for run in sealed
+        for read in run.record.reads
+        if read.path.startswith("external:")
+    }
+    elsewhere = {text: origin for text in data if (origin := _origin(text, origins))}
+    copies = supplied(
+        tuple(text for text in data if text not in elsewhere), withheld.values()
+    )
     samples = {
         path.removeprefix(STAND_INS): path
         for path, member in bundle.members.items()
@@ -136,6 +148,10 @@ def make_plan(
         samples=samples,
         withheld=tuple(withheld[name] for name in sorted(needed)),
         data=copies,
+        externals={
+            origin: Path(text.removeprefix(f"{origin}=")).expanduser().absolute()
+            for text, origin in elsewhere.items()
+        },
         files_bytes=sum(member.size_bytes for member in members)
         + sum(withheld[name].size_bytes for name in needed),
         expected_ns=sum(run.record.elapsed_ns for run in wanted),
@@ -174,6 +190,12 @@ def _feasible(
     if set(samples) <= set(copies):
         return [name for name in claims if name != STAND_IN]
     return [STAND_IN]
+
+
+def _origin(text: str, origins: set[str]) -> str:
+    """Return the longest origin that the value of ``--data`` begins with."""
+    found = [origin for origin in origins if text.startswith(f"{origin}=")]
+    return max(found, key=len, default="")
 
 
 def sealed_runs(bundle: Bundle) -> tuple[PlannedRun, ...]:

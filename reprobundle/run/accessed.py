@@ -44,6 +44,15 @@ HOME_TOOL_FOLDERS = (
     ".matplotlib",
     ".triton",
 )
+# Below them lie weights and data sets that were fetched earlier: inputs like any other.
+HOME_DATA_CACHES = (
+    ".cache/huggingface/hub",
+    ".cache/huggingface/datasets",
+    ".cache/torch/hub",
+    ".cache/kagglehub",
+)
+# What such a cache keeps for itself.
+_CACHE_BOOKKEEPING = frozenset({".locks", "refs", "version.txt", "trusted_list"})
 
 
 @dataclass
@@ -138,6 +147,8 @@ def _is_machinery(path: Path, places: Places) -> bool:
         # The temporary folder lies below /var on macOS and is not the system's.
         return not _is_temporary(path)
     home = Path.home()
+    if any(path.is_relative_to(home / name) for name in HOME_DATA_CACHES):
+        return not _CACHE_BOOKKEEPING.isdisjoint(path.parts)
     if any(path.is_relative_to(home / name) for name in HOME_TOOL_FOLDERS):
         return True
     return any(

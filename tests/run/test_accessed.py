@@ -91,6 +91,34 @@ def test_tool_caches_in_the_home_folder_are_no_input(places, tmp_path):
     assert not sorted_opens(places, (cached, "read")).read_outside
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "huggingface/hub/models--bert/blobs/0a1b",
+        "huggingface/datasets/mnist/train.arrow",
+        "torch/hub/checkpoints/resnet18.pth",
+        "kagglehub/datasets/x.csv",
+    ],
+)
+def test_fetched_weights_and_data_sets_in_a_cache_are_inputs(places, tmp_path, name):
+    cached = file(tmp_path / "home", f".cache/{name}")
+    assert sorted_opens(places, (cached, "read")).read_outside == {cached}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "huggingface/token",
+        "huggingface/hub/.locks/models--bert/0a1b.lock",
+        "huggingface/hub/models--bert/refs/main",
+        "torch_extensions/x/y.so",
+    ],
+)
+def test_secrets_and_bookkeeping_of_a_cache_are_no_inputs(places, tmp_path, name):
+    cached = file(tmp_path / "home", f".cache/{name}")
+    assert not sorted_opens(places, (cached, "read")).read_outside
+
+
 def test_a_data_set_in_the_home_folder_is_an_input(places, tmp_path):
     data = file(tmp_path / "home", "datasets/x.csv")
     assert sorted_opens(places, (data, "read")).read_outside == {data}
