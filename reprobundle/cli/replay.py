@@ -55,6 +55,14 @@ if TYPE_CHECKING:
     help="Your copy of a file that the bundle holds by digest only; folders work too.",
 )
 @click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set a variable of the numeric libraries, such as OMP_NUM_THREADS=1: one "
+    "change to find a cause. The record holds it.",
+)
+@click.option(
     "--wheels",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Folder of wheels, for a machine without network.",
@@ -73,6 +81,7 @@ def replay(
     device: str,
     record_file: Path | None,
     data: tuple[str, ...],
+    settings: tuple[str, ...],
     wheels: Path | None,
     detach: bool,
     allow: tuple[str, ...],
@@ -96,6 +105,7 @@ def replay(
         smoke=smoke,
         record_file=record_file,
         data=data,
+        settings=settings,
         wheels=wheels,
         allow=allow,
         echo=not quiet,

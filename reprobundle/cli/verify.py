@@ -23,6 +23,12 @@ from reprobundle.cli.options import allow_option, bundle_argument, json_option
     help="Judge a replay that travels alone (.rpr.zip).",
 )
 @click.option("--expect-id", metavar="ID", help="The bundle id you were told.")
+@click.option(
+    "--policy",
+    type=click.Path(path_type=Path),
+    help="Your own policy (JSON), judged and shown beside the author's. The exit "
+    "status follows the author's.",
+)
 @allow_option
 @json_option
 @click.option("-v", "--verbose", is_flag=True, help="Show every finding.")
@@ -34,6 +40,7 @@ def verify(
     replay_id: str | None,
     replay_file: Path | None,
     expect_id: str | None,
+    policy: Path | None,
     allow: tuple[str, ...],
     as_json: bool,
     verbose: bool,
@@ -45,6 +52,12 @@ def verify(
     from reprobundle.report.progress import progress
     from reprobundle.verify.verify import verify_bundle
 
+    own = None
+    if policy is not None:
+        from reprobundle.pack.policy import read_stated
+        from reprobundle.verify.second_opinion import OwnPolicy
+
+        own = OwnPolicy(policy.name, read_stated(policy))
     with progress("checking digests", _size(bundle)) as advance:
         report = verify_bundle(
             bundle,
@@ -54,6 +67,7 @@ def verify(
             replay_file=replay_file,
             expect_id=expect_id,
             allow=allow,
+            own_policy=own,
             progress=advance,
         )
     if as_json:

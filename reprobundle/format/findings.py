@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from reprobundle.format.judged import Segment
+from reprobundle.format.judged import Cause, Segment
 from reprobundle.format.record import Count, Number
 
 REPORT_SCHEMA: Final = "reprobundle/report/1"
@@ -214,6 +214,10 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         outputs: Comparison of each output.
         environment: Differences to the reference.
         findings: All findings about this replay.
+        pass_name, claim: Which pass of which claim the record is: two passes of one
+            replay are not two replays.
+        occasion: Shared by the records of one call of ``replay``.
+        causes: Likely causes of what differs, the one to try first in front.
     """
 
     replay: str
@@ -224,6 +228,36 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     outputs: tuple[OutputComparison, ...]
     environment: tuple[EnvironmentDifference, ...]
     findings: tuple[Finding, ...]
+    pass_name: str = ""
+    claim: str = ""
+    occasion: str = ""
+    causes: tuple[Cause, ...] = ()
+
+
+class SecondOpinion(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """The same replays judged under the verifier's own policy.
+
+    It stands beside the author's verdict and never in its place: the exit status of
+    the report follows the frozen policy.
+
+    Attributes:
+        file: Name of the policy file.
+        author, reason: As that policy states them.
+        looser: Where it admits more than the frozen policy, in words.
+        verdict, exit_status, reasons: What it leads to.
+        judgements: One for each judged replay.
+    """
+
+    file: str
+    author: str
+    reason: str
+    looser: tuple[str, ...]
+    verdict: str
+    exit_status: int
+    reasons: tuple[str, ...]
+    judgements: tuple[Judgement, ...] = ()
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -237,6 +271,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         not_checked: Names of the checks that were not made.
         findings: Findings about the bundle itself.
         judgements: One for each judged replay, newest last.
+        second_opinion: The verdict under the verifier's own policy, if one was given.
     """
 
     schema: Literal["reprobundle/report/1"] = REPORT_SCHEMA
@@ -249,3 +284,4 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     not_checked: tuple[str, ...]
     findings: tuple[Finding, ...]
     judgements: tuple[Judgement, ...] = ()
+    second_opinion: SecondOpinion | None = None

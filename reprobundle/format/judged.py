@@ -28,3 +28,22 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     max_abs: Number | None = None
     max_rel: Number | None = None
     outside: Count = 0
+
+
+class Cause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One likely cause of a difference, and the one change to try next.
+
+    Attributes:
+        id: Stable name of the rule that fired (`reprobundle.verify.causes`).
+        text: What probably happened, one sentence.
+        evidence: What in the two records says so.
+        source: Where it is known from: a page, a file or an issue.
+        command: The one change to try, as a command line; empty where no command
+            can make it.
+    """
+
+    id: str
+    text: str
+    evidence: str
+    source: str
+    command: str = ""

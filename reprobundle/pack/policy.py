@@ -26,24 +26,7 @@ def read_policy(path: Path | None) -> Policy:
     standard = default_policy()
     if path is None:
         return standard
-    try:
-        stated = decode(path.read_bytes(), Policy, where=str(path), rule="R-7.1")
-    except OSError as error:
-        raise BadCallError(
-            f"policy {str(path)!r} cannot be read: {error.strerror}"
-        ) from error
-    except ReprobundleError as error:
-        raise BadCallError(
-            error.message, advice="see schema/policy.schema.json"
-        ) from error
-    if stated.tolerances and not (stated.author and stated.reason):
-        raise BadCallError(
-            f"policy {str(path)!r} changes tolerances without saying who and why",
-            advice='add "author" and "reason"',
-        )
-    for metric in stated.metrics:
-        _check_pattern(metric)
-    _check_claims(stated, path)
+    stated = read_stated(path)
     overridden = {(rule.dtype, rule.devices) for rule in stated.tolerances}
     kept = tuple(
         rule
@@ -55,6 +38,44 @@ def read_policy(path: Path | None) -> Policy:
         tolerances=(*stated.tolerances, *kept),
         ignore_keys=tuple(sorted({*standard.ignore_keys, *stated.ignore_keys})),
     )
+
+
+def read_stated(path: Path) -> Policy:
+    """Return what a policy file states, and nothing else.
+
+    Raises:
+        BadCallError: The file cannot be read, breaks the schema, or differs from the
+            defaults without naming author and reason.
+    """
+    try:
+        stated = decode(path.read_bytes(), Policy, where=str(path), rule="R-7.1")
+    except OSError as error:
+        raise BadCallError(
+            f"policy {str(path)!r} cannot be read: {error.strerror}"
+        ) from error
+    except ReprobundleError as error:
+        raise BadCallError(
+            error.message, advice="see schema/policy.schema.json"
+        ) from error
+    if _admits_more(stated) and not (stated.author.strip() and stated.reason.strip()):
+        raise BadCallError(
+            f"policy {str(path)!r} changes what counts as equal without saying who "
+            "and why",
+            advice='add "author" and "reason"',
+        )
+    for metric in stated.metrics:
+        _check_pattern(metric)
+    _check_claims(stated, path)
+    return stated
+
+
+def _admits_more(policy: Policy) -> bool:
+    """Whether a file changes what counts as equal, beyond naming what to leave out."""
+    rules = (
+        rule.tolerance or rule.dtypes or rule.rows or rule.ties or rule.signs
+        for rule in policy.outputs
+    )
+    return bool(policy.tolerances) or policy.profile == "compat" or any(rules)
 
 
 def _check_claims(policy: Policy, path: Path) -> None:

@@ -49,7 +49,7 @@ from reprobundle.run.budget import (
     not_whole,
     within_budget,
 )
-from reprobundle.run.command import replay_base
+from reprobundle.run.command import parse_settings, replay_base
 from reprobundle.run.execute import PassPlan, execute
 from reprobundle.run.lock import Drift
 from reprobundle.run.project import Stage
@@ -72,6 +72,7 @@ class ReplayJob:
         self.plan = plan
         self.folder = folder
         self.say = say
+        self.settings = parse_settings(options.settings)
         self.occasion = secrets.token_hex(8)
         self.drift: tuple[Drift, ...] = ()
         self.python = Path(sys.executable)
@@ -273,6 +274,11 @@ class ReplayJob:
         data = {one.name: self.plan.data[one.name] for one in reference.withheld}
         digests = {one.name: one.blake3 for one in reference.withheld}
         stage = self.stage.with_replaced(data)
+        # A variable that belongs to the command is changed there, and the record says
+        # so; any other one is a fact of this machine.
+        own = {**command.environment, **self.settings}
+        kept = {name: own[name] for name in command.environment}
+        command = msgspec.structs.replace(command, environment=kept)
         plan = PassPlan(
             stage=stage,
             names=stage.names,
@@ -281,7 +287,7 @@ class ReplayJob:
             withheld=reference.withheld,
             command=command,
             python=self.python,
-            base_environment=replay_base(os.environ),
+            base_environment={**replay_base(os.environ), **self.settings},
             device=self.options.device,
             pass_name=pass_name,
             ignored=(self.folder.resolve(), self.python.resolve().parent.parent),

@@ -22,6 +22,8 @@ class ReplayOptions:
         record_file: Write the records there as a replay file instead of attaching
             them; needed where the bundle cannot be written.
         data: ``PATH=FILE``: the caller's own copies of withheld files.
+        settings: ``NAME=VALUE``: variables of the numeric libraries to set, for a run
+            that differs in one thing.
         wheels: Folder of wheels for an environment without network.
         allow: Named warnings that the caller accepts.
         echo: Show what the command prints while it runs.
@@ -34,6 +36,7 @@ class ReplayOptions:
     smoke: bool = False
     record_file: Path | None = None
     data: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
     wheels: Path | None = None
     allow: tuple[str, ...] = ()
     echo: bool = False

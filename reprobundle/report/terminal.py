@@ -10,7 +10,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from reprobundle.format.findings import EnvironmentDifference, Judgement, Report
+from reprobundle.format.findings import (
+    EnvironmentDifference,
+    Judgement,
+    Report,
+    SecondOpinion,
+)
+from reprobundle.format.judged import Cause
 from reprobundle.report import text
 from reprobundle.report.checked import (
     advice_lines,
@@ -69,11 +75,30 @@ def _judgement(
     own = [reason for reason in judgement.reasons if reason not in report.reasons]
     if own:
         lines += [BLANK, *_reasons(own, screen, verbose=verbose)]
+    if judgement.causes:
+        lines += [BLANK, *_causes(judgement.causes, screen, verbose=verbose)]
+    return lines
+
+
+def _causes(causes: Sequence[Cause], screen: Screen, *, verbose: bool) -> list[Line]:
+    """Return the likely causes; without ``verbose`` only the first one."""
+    lines: list[Line] = []
+    for position, cause in enumerate(causes if verbose else causes[:1]):
+        words = f"{cause.text} {cause.evidence} [{cause.source}]"
+        label = "" if position else "likely"
+        lines += paragraph(screen, label, words, whole=verbose)
+    hidden = 0 if verbose else len(causes) - 1
+    lines += more(screen, hidden, "likely cause")
+    command = next((cause.command for cause in causes if cause.command), "")
+    if command:
+        lines += paragraph(screen, "try", command, whole=True)
     return lines
 
 
 def _replay_heading(report: Report, judgement: Judgement, screen: Screen) -> list[Line]:
     items: list[Line] = [(Span(text.digest(judgement.replay), "strong"),)]
+    if judgement.pass_name:
+        items.append((Span(f"{judgement.pass_name} pass of {judgement.claim}"),))
     if judgement.device:
         items.append((Span(f"on {judgement.device}"),))
     if len(report.judgements) > 1 or judgement.verdict != report.verdict:
@@ -136,8 +161,28 @@ def _conclusion(report: Report, screen: Screen, *, verbose: bool) -> list[Line]:
         *flow(screen, "not checked", names),
         *_reasons(report.reasons, screen, verbose=verbose),
         *advice_lines(findings, report.reasons[:MOST_REASONS], screen),
+        *_second_opinion(report.second_opinion, screen, verbose=verbose),
         _verdict(report),
     ]
+
+
+def _second_opinion(
+    opinion: SecondOpinion | None, screen: Screen, *, verbose: bool
+) -> list[Line]:
+    """Return the verdict under the verifier's policy, never in the verdict's place."""
+    if opinion is None:
+        return []
+    by = f" by {opinion.author}" if opinion.author else ""
+    words = (
+        f"under {opinion.file}{by}: {opinion.verdict} (would exit "
+        f"{opinion.exit_status}); the verdict below is that of the author's policy"
+    )
+    lines = paragraph(screen, "your policy", words, whole=True)
+    for one in opinion.looser if verbose else opinion.looser[:MOST_REASONS]:
+        lines += paragraph(screen, "", f"looser: {one}", whole=verbose)
+    if not verbose:
+        lines += more(screen, len(opinion.looser) - MOST_REASONS, "looser rule")
+    return lines
 
 
 def _verdict(report: Report) -> Line:

@@ -61,6 +61,7 @@ NUMERIC_FACTS: tuple[Numeric, ...] = (
     Numeric("env.PYTORCH_MPS_PREFER_METAL", False, "other kernels are chosen"),
     Numeric("env.PYTORCH_ENABLE_MPS_FALLBACK", False, "operators may use the CPU"),
     Numeric("env.ATEN_CPU_CAPABILITY", False, "other CPU kernels are chosen"),
+    Numeric("env.ONEDNN_*", False, "products may use shorter mantissas"),
     # --- bound to the machine
     Numeric("env.*NUM_THREADS", True, "the number of threads orders sums"),
     Numeric("torch.num_threads", True, "the number of threads orders sums"),

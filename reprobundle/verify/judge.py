@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from reprobundle.format.findings import (
     EnvironmentDifference,
@@ -11,8 +11,10 @@ from reprobundle.format.findings import (
     OutputComparison,
     Verdict,
 )
+from reprobundle.format.judged import Cause
 from reprobundle.format.reader import Bundle
 from reprobundle.format.record import Record
+from reprobundle.verify.causes import Case, likely_causes
 from reprobundle.verify.checks import OF_ONE_REPLAY, unmade
 from reprobundle.verify.content import Content
 from reprobundle.verify.content import sealed as sealed_content
@@ -82,6 +84,9 @@ def judge(
         comparisons=comparisons,
         differences=differences,
         base=base_of(comparisons, same_error=_same_error(reference, replay)),
+        causes=lambda found: likely_causes(
+            Case(bundle.path.name, reference, replay, comparisons, differences, found)
+        ),
         allow=allow,
     )
 
@@ -155,6 +160,7 @@ def _judgement(
     comparisons: tuple[OutputComparison, ...] = (),
     differences: tuple[EnvironmentDifference, ...] = (),
     base: Verdict = Verdict.WITHIN_TOLERANCE,
+    causes: Callable[[Sequence[Finding]], tuple[Cause, ...]] = lambda _: (),
     allow: Sequence[str],
 ) -> Judgement:
     marked = apply_allowances(findings, allow)
@@ -168,4 +174,8 @@ def _judgement(
         outputs=comparisons,
         environment=differences,
         findings=marked,
+        pass_name=replay.pass_name,
+        claim=replay.claim,
+        occasion=replay.occasion,
+        causes=causes(marked),
     )

@@ -11,7 +11,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from reprobundle.errors import BadCallError, BundleError
-from reprobundle.format.findings import Finding, Judgement, Report, Verdict
+from reprobundle.format.findings import (
+    Finding,
+    Judgement,
+    Report,
+    SecondOpinion,
+    Verdict,
+)
 from reprobundle.format.reader import (
     Bundle,
     ReplayFile,
@@ -38,6 +44,7 @@ from reprobundle.verify.reference import (
 )
 from reprobundle.verify.replays import read_replay
 from reprobundle.verify.sealed import Sealed, read_sealed
+from reprobundle.verify.second_opinion import OwnPolicy, laid_over, second_opinion
 from reprobundle.verify.verdict import (
     Decision,
     apply_allowances,
@@ -58,9 +65,11 @@ class _State:
     Attributes:
         findings: About the bundle itself.
         judgements: About each replay, oldest first.
+        second_opinion: Under the verifier's own policy, if there is one.
     """
 
     def __init__(self) -> None:
+        self.second_opinion: SecondOpinion | None = None
         self.findings: list[Finding] = []
         self.judgements: list[Judgement] = []
 
@@ -74,6 +83,7 @@ def verify_bundle(
     replay_file: Path | None = None,
     expect_id: str | None = None,
     allow: tuple[str, ...] = (),
+    own_policy: OwnPolicy | None = None,
     here: str = "",
     progress: Progress = None,
 ) -> Report:
@@ -87,6 +97,7 @@ def verify_bundle(
         replay_file: Judge the replays of this file instead of the attached ones.
         expect_id: The bundle id as obtained elsewhere.
         allow: Names of warnings that the caller accepts.
+        own_policy: The verifier's own policy, to be judged beside the frozen one.
         here: Platform of this machine, such as ``linux-cpu``; only for the advice.
         progress: Called with the number of bytes just checked.
 
@@ -106,6 +117,7 @@ def verify_bundle(
                 source = stack.enter_context(open_replay_file(replay_file))
                 file = ""
             job = _Verification(bundle, source, state, allow, progress)
+            job.own_policy = own_policy
             job.integrity(deep=deep, expect_id=expect_id)
             decision = job.conclude(
                 integrity_only=integrity_only, wanted=replay, here=here
@@ -135,6 +147,7 @@ def _report(
         not_checked=tuple(dict.fromkeys(unchecked)),
         findings=tuple(state.findings),
         judgements=tuple(state.judgements),
+        second_opinion=state.second_opinion,
     )
 
 
@@ -154,6 +167,7 @@ class _Verification:
         self.state = state
         self.allow = allow
         self.progress = progress
+        self.own_policy: OwnPolicy | None = None
         self.sealed: Sealed | None = None
         self.replays: list[Replay] = []
 
@@ -207,6 +221,7 @@ class _Verification:
         findings += check_repeat(self.bundle, self.sealed)
         findings += check_traced(self.bundle, self.sealed)
         by_replay = {one.id: self._judge(self.sealed, one) for one in chosen}
+        self.state.judgements += by_replay.values()
         advice = f"reprobundle replay {self.bundle.path.name}"
         findings += check_claims(
             self.sealed,
@@ -215,6 +230,10 @@ class _Verification:
             advice=f"{advice} on {here}" if here else advice,
         )
         self.state.findings[:] = apply_allowances(findings, self.allow)
+        if self.own_policy is not None:
+            self.state.second_opinion = self._second_opinion(
+                self.sealed, self.own_policy, chosen
+            )
         judged = [by_replay[one.id] for one in deciding(self.sealed, chosen)]
         base = worst(map(_verdict, judged)) if judged else Verdict.NOT_YET_REPLAYED
         own = decide(self.state.findings, base)
@@ -263,7 +282,7 @@ class _Verification:
     def _judge(self, sealed: Sealed, one: Replay) -> Judgement:
         from reprobundle.verify.judge import judge
 
-        judgement = judge(
+        return judge(
             self.bundle,
             sealed,
             one.id,
@@ -271,8 +290,21 @@ class _Verification:
             attached(self.bundle, one.source, one.id, one.record),
             allow=self.allow,
         )
-        self.state.judgements.append(judgement)
-        return judgement
+
+    def _second_opinion(
+        self, sealed: Sealed, own: OwnPolicy, chosen: Sequence[Replay]
+    ) -> SecondOpinion:
+        """Judge the same replays once more, under the verifier's own policy."""
+        mine = sealed._replace(policy=laid_over(sealed.policy, own.policy))
+        by_replay = {one.id: self._judge(mine, one) for one in chosen}
+        about_policy = apply_allowances(check_policy(mine.policy), self.allow)
+        return second_opinion(
+            own,
+            sealed.policy,
+            about_bundle=[*self.state.findings, *about_policy],
+            judgements=tuple(by_replay.values()),
+            deciding=[by_replay[one.id] for one in deciding(mine, chosen)],
+        )
 
 
 def _verdict(judgement: Judgement) -> Verdict:

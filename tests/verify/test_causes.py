@@ -1,0 +1,231 @@
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from reprobundle.format.findings import (
+    ArrayComparison,
+    EnvironmentDifference,
+    OutputComparison,
+)
+from reprobundle.format.judged import Segment
+from reprobundle.format.record import Devices, Fact, FileRead
+from reprobundle.verify.causes import RULES, Case, likely_causes, next_change
+from reprobundle.verify.checks import finding
+from tests.verify.builder import ENVIRONMENT, FAR, NEAR, Run, outputs
+
+DIFFERS = OutputComparison(
+    name="out.npy", kind="arrays", format="npy", result="outside-tolerance"
+)
+
+
+@pytest.fixture
+def case(bench):
+    """A case in which one output differs and nothing else is known."""
+    record, _ = bench.reference.build(bench.folder)
+    return Case("a.rpb.zip", record, record, (DIFFERS,), (), ())
+
+
+def fact(name, reference, replay, grade="numeric"):
+    return EnvironmentDifference(
+        name=name, reference=reference, replay=replay, grade=grade
+    )
+
+
+def ids(case):
+    return [cause.id for cause in likely_causes(case)]
+
+
+@pytest.mark.parametrize(
+    ("name", "sides", "cause", "command"),
+    [
+        (
+            "torch.cpu_capability",
+            ("AVX512", "AVX2"),
+            "cpu-capability",
+            "reprobundle replay a.rpb.zip --set ATEN_CPU_CAPABILITY=avx512",
+        ),
+        ("torch.cpu_capability", ("NEON", "AVX2"), "cpu-capability", ""),
+        (
+            "torch.num_threads",
+            ("2", "16"),
+            "threads",
+            "reprobundle replay a.rpb.zip --set OMP_NUM_THREADS=2",
+        ),
+        (
+            "torch.version",
+            ("2.13.0", "2.12.0"),
+            "torch-version",
+            "reprobundle replay a.rpb.zip --env fresh",
+        ),
+        (
+            "numpy.version",
+            ("2.0.0", "1.26.0"),
+            "numpy-version",
+            "reprobundle replay a.rpb.zip --env fresh",
+        ),
+        (
+            "torch.cuda.matmul.allow_tf32",
+            ("False", "True"),
+            "tf32",
+            "reprobundle replay a.rpb.zip --set NVIDIA_TF32_OVERRIDE=0",
+        ),
+        (
+            "mps.graph_version",
+            ("5.6.2", "6.4.2"),
+            "mps-graph",
+            "reprobundle replay a.rpb.zip --device cpu",
+        ),
+        ("env.PYTORCH_MPS_FAST_MATH", ("(unset)", "1"), "mps-fast-math", ""),
+        ("randomness.draws.torch.cpu", ("aa", "bb"), "generators", ""),
+    ],
+)
+def test_a_fact_that_changes_numbers_is_named_with_what_to_try(
+    case, name, sides, cause, command
+):
+    found = likely_causes(case._replace(differences=(fact(name, *sides),)))
+    assert [one.id for one in found] == [cause]
+    assert found[0].command == command
+    assert found[0].source
+    generator = name.removeprefix("randomness.draws.")
+    assert (sides[0] in found[0].evidence) or generator in found[0].evidence
+
+
+def test_a_fact_that_changes_nothing_explains_nothing(case):
+    other = fact("torch.num_threads", "2", "16", grade="other")
+    assert ids(case._replace(differences=(other,))) == []
+
+
+def test_where_nothing_differs_there_is_no_cause(case):
+    equal = OutputComparison(
+        name="o", kind="arrays", format="npy", result="bit-identical"
+    )
+    drift = (fact("torch.version", "1", "2"),)
+    assert ids(case._replace(comparisons=(equal,), differences=drift)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome", "cause"),
+    [
+        ("same-files", "fail", "changed-files"),
+        ("same-inputs", "fail", "changed-input"),
+        ("same-command", "fail", "changed-command"),
+        ("same-seed", "fail", "changed-command"),
+        ("reduced-input", "warn", "reduced-input"),
+        ("masked-failure", "fail", "masked-failure"),
+        ("cpu-fallback", "warn", "cpu-fallback"),
+        ("seed-calls", "warn", "no-seed"),
+    ],
+)
+def test_a_finding_explains_before_any_fact_of_the_machine(case, name, outcome, cause):
+    one = finding(name, outcome, "it is so", where="here", expected="a", got="b")
+    drift = (fact("torch.cpu_capability", "AVX512", "AVX2"),)
+    found = likely_causes(case._replace(findings=(one,), differences=drift))
+    assert [one.id for one in found] == [cause, "cpu-capability"]
+    assert next_change(found).startswith(("reprobundle", "bash"))
+
+
+def test_a_check_that_passed_or_was_not_made_explains_nothing(case):
+    findings = (
+        finding("same-files", "pass"),
+        finding("cpu-fallback", "not-checked", "nobody looked"),
+    )
+    assert ids(case._replace(findings=findings)) == []
+
+
+def part(**changes):
+    base = {"name": "", "dtype": "float32", "elements": 9, "equal": False, "outside": 1}
+    return ArrayComparison(**{**base, **changes})
+
+
+def with_part(case, **changes):
+    item = OutputComparison(
+        name="out.npy",
+        kind="arrays",
+        format="npy",
+        result="outside-tolerance",
+        parts=(part(**changes),),
+    )
+    return case._replace(comparisons=(item,))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "error", "named"),
+    [
+        ("float32", 3e-3, True),
+        ("float32", 1e-6, False),
+        ("float32", 0.3, False),
+        ("float16", 3e-3, False),
+    ],
+)
+def test_an_error_of_the_size_of_short_mantissas_is_told(case, dtype, error, named):
+    found = ids(with_part(case, dtype=dtype, relative_l2=error))
+    assert ("short-mantissa" in found) is named
+
+
+def test_a_difference_that_grows_with_the_steps_is_told(case):
+    grows = tuple(
+        Segment(first=n, rows=1, max_rel=1e-7 * 4**n, max_abs=1.0) for n in range(8)
+    )
+    assert ids(with_part(case, drift=grows)) == ["chaotic"]
+    stays = tuple(Segment(first=n, rows=1, max_rel=1e-4) for n in range(8))
+    assert ids(with_part(case, drift=stays)) == []
+
+
+def test_another_kind_of_device_is_told_with_the_way_back(case):
+    cuda = Devices(observed=("cuda",), fallback="none-seen", reason="profiler")
+    replay = msgspec.structs.replace(case.replay, devices=cuda)
+    found = likely_causes(case._replace(replay=replay))
+    assert [one.id for one in found] == ["other-device"]
+    assert found[0].command == "reprobundle replay a.rpb.zip --device cpu"
+
+
+def test_only_texts_are_told_apart_from_numbers(case):
+    log = OutputComparison(
+        name="run.log", kind="log", format="text", result="outside-tolerance"
+    )
+    assert ids(case._replace(comparisons=(log,))) == ["text"]
+    assert ids(case._replace(comparisons=(log, DIFFERS))) == []
+
+
+def test_every_rule_has_a_source_and_a_name_of_its_own():
+    assert all(rule.source and rule.text.endswith(".") for rule in RULES)
+    assert len({rule.id for rule in RULES}) == len(RULES)
+
+
+def test_the_documentation_tells_every_rule():
+    page = Path(__file__).parents[2] / "docs" / "verdict.md"
+    text = page.read_text()
+    for rule in RULES:
+        assert f"| `{rule.id}` | {rule.text} | {rule.source} |" in text
+
+
+def test_the_judgement_carries_the_cause_and_the_pass(bench):
+    threads = {**ENVIRONMENT, "torch.num_threads": Fact(value=16, source="torch")}
+    bench.pack().replay(Run(outputs=outputs(logits=FAR)), environment=threads)
+    judgement = bench.verify().judgements[0]
+    assert (judgement.pass_name, judgement.claim) == ("measured", "main")
+    assert judgement.causes[0].id == "threads"
+
+
+def test_causes_change_no_verdict(bench):
+    threads = {**ENVIRONMENT, "torch.num_threads": Fact(value=16, source="torch")}
+    bench.pack().replay(Run(outputs=outputs(logits=NEAR)), environment=threads)
+    report = bench.verify()
+    assert report.judgements[0].causes
+    assert report.verdict == "REPRODUCED WITH WARNINGS"
+
+
+def test_a_changed_input_comes_first(bench):
+    reads = (
+        FileRead(
+            path="project:data.csv",
+            member="inputs/data.csv",
+            size_bytes=3,
+            blake3="cd" * 32,
+        ),
+    )
+    bench.pack().replay(Run(outputs=outputs(logits=FAR)), reads=reads)
+    causes = bench.verify().judgements[0].causes
+    assert causes[0].id == "changed-input"
+    assert causes[0].command == "reprobundle replay digits.rpb.zip"
