@@ -19,8 +19,8 @@ from reprobundle.run.watch import is_python
 PROJECT = "{project}"
 DEVICE = "{device}"
 
-# Settings that change numbers and mean the same on every machine: a replay sets them
-# to what the reference had.
+# Settings that change numbers, or what a memory log means, and mean the same on every
+# machine: a replay sets them to what the reference had.
 NUMERIC_VARIABLES = (
     "PYTHONHASHSEED",
     "OMP_NUM_THREADS",
@@ -36,7 +36,10 @@ NUMERIC_VARIABLES = (
     "PYTORCH_MPS_PREFER_METAL",
     "PYTORCH_MPS_HIGH_WATERMARK_RATIO",
     "PYTORCH_MPS_LOW_WATERMARK_RATIO",
+    "PYTORCH_ALLOC_CONF",
     "PYTORCH_CUDA_ALLOC_CONF",
+    "PYTORCH_HIP_ALLOC_CONF",
+    "PYTORCH_NO_CUDA_MEMORY_CACHING",
 )
 
 # What a replayed command gets from the machine it runs on; nothing else, so that no

@@ -382,6 +382,30 @@ def test_a_process_knows_its_own_memory_and_that_of_the_system(session):
         assert 0 <= host_memory.pressure()["some_avg10_percent"] <= 100
 
 
+class SystemLibrary:
+    """As much of macOS's libSystem as is asked for, with these answers."""
+
+    def __init__(self, answers):
+        self._answers = answers
+
+    def sysctlbyname(self, name, value, size, new, length):
+        if name not in self._answers:
+            return -1
+        value._obj.value = self._answers[name]
+        return 0
+
+
+def test_the_pressure_on_a_mac_is_read_by_name_and_the_unknown_left_out(monkeypatch):
+    level, free = b"kern.memorystatus_vm_pressure_level", b"kern.memorystatus_level"
+    answers = {level: 2, free: 41}
+    monkeypatch.setattr("ctypes.CDLL", lambda path: SystemLibrary(answers))
+    monkeypatch.setattr("reprobundle.recorder.host_memory.sys.platform", "darwin")
+    assert host_memory.pressure() == {"level": 2.0, "free_percent": 41.0}
+    assert host_memory.system_counters() == {}
+    del answers[free]
+    assert host_memory.pressure() == {"level": 2.0}
+
+
 def test_what_a_system_does_not_tell_is_left_out(tmp_path):
     assert host_memory._kibibytes(str(tmp_path / "absent"), {"a": "b"}) == {}
     (tmp_path / "odd").write_text("x: 1 kB\nMemAvailable:   12 kB\n")
