@@ -534,7 +534,7 @@ class Output(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         name: Path below the project, or ``record:<name>`` for a recorded value.
         kind: How it is compared (spec.md, "Comparison").
         format: ``npy``, ``npz``, ``safetensors``, ``checkpoint``, ``csv``, ``tsv``,
-            ``json``, ``jsonl``, ``text``, ``bytes``.
+            ``json``, ``jsonl``, ``notebook``, ``text``, ``bytes``.
         size_bytes: Size of its content.
         blake3: Digest of its content.
         stored: ``here`` (a member beside the record), ``sealed`` (equal to the sealed

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from reprobundle.errors import UnreadableOutputError
 from reprobundle.outputs.cells import Cell, json_cell
@@ -43,7 +43,7 @@ def read_leaves(stream: BinaryIO, file_format: str) -> Iterator[Leaf]:
 
     Args:
         stream: Read to its end.
-        file_format: ``json`` or ``jsonl``.
+        file_format: ``json``, ``jsonl`` or ``notebook``.
 
     Raises:
         UnreadableOutputError: No JSON, not UTF-8, one key twice in an object, more
@@ -59,11 +59,18 @@ def read_leaves(stream: BinaryIO, file_format: str) -> Iterator[Leaf]:
     except (ValueError, RecursionError) as error:
         message = f"not readable {file_format}: {error}"
         raise UnreadableOutputError(message) from error
-    yield from _flatten(parsed, (), "", ())
+    if file_format == "notebook":
+        # Imported here: it needs this module's leaves.
+        from reprobundle.outputs import notebook
+
+        if notebook.is_notebook(parsed):
+            yield from notebook.notebook_leaves(cast("dict[str, Any]", parsed))
+            return
+    yield from flatten(parsed, (), "", ())
 
 
 def _parse(text: str, file_format: str) -> object:
-    if file_format == "json":
+    if file_format != "jsonl":
         return _parse_one(text)
     return [_parse_one(line) for line in text.split("\n") if line.strip()]
 
@@ -81,18 +88,19 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _flatten(
+def flatten(
     value: object, keys: tuple[str, ...], column: str, place: tuple[int, ...]
 ) -> Iterator[Leaf]:
+    """Yield the leaves of a parsed value, with these parts of a place before them."""
     if len(keys) + len(place) > DEEPEST_LEVEL:
         raise UnreadableOutputError("the document is nested deeper than 200 levels")
     if isinstance(value, dict) and value:
         for key, item in value.items():
             path = _join(column, key)
-            yield from _flatten(item, (*keys, key), path, place)
+            yield from flatten(item, (*keys, key), path, place)
     elif isinstance(value, list) and value:
         for position, item in enumerate(value):
-            yield from _flatten(item, keys, f"{column}[]", (*place, position))
+            yield from flatten(item, keys, f"{column}[]", (*place, position))
     else:
         yield Leaf(keys, column, place, json_cell(value))
 

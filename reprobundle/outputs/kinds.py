@@ -17,9 +17,9 @@ _TEXT_SUFFIXES: dict[str, tuple[OutputKind, str]] = {
     ".csv": ("table", "csv"),
     ".tsv": ("table", "tsv"),
     ".json": ("document", "json"),
-    ".ipynb": ("document", "json"),
     ".jsonl": ("document", "jsonl"),
     ".ndjson": ("document", "jsonl"),
+    ".ipynb": ("document", "notebook"),
     ".log": ("log", "text"),
 }
 _CHECKPOINT_SUFFIXES = (".pt", ".pth", ".ckpt", ".bin", ".tar")
