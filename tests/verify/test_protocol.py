@@ -10,6 +10,7 @@ from reprobundle.format.record import (
     Fact,
     FileRead,
     Outcome,
+    Phase,
     Process,
     Remark,
     SeedCall,
@@ -341,3 +342,27 @@ def test_facts_that_change_no_number_are_no_drift(bench):
 def test_a_replay_without_facts_is_not_checked_for_drift(bench):
     bench.pack().replay(Run(outputs(logits=NEAR)), environment={})
     assert "environment-drift" in bench.verify().not_checked
+
+
+def optimized(steps):
+    return Phase(
+        name="optimizer",
+        count=steps,
+        total_ns=9,
+        median_ns=1,
+        longest_ns=2,
+        synchronized="cpu",
+    )
+
+
+def test_a_traced_pass_made_no_fewer_steps_for_keeping_no_counts(bench):
+    bench.reference = Run(changes={"phases": (optimized(184),)})
+    bench.pack().replay(Run(), phases=(), pass_name="evidence")
+    assert found(bench.verify(), "same-steps")[0].outcome == "not-applicable"
+
+
+def test_a_replay_with_fewer_steps_is_told(bench):
+    bench.reference = Run(changes={"phases": (optimized(184),)})
+    bench.pack().replay(Run(), phases=(optimized(3),))
+    (told,) = found(bench.verify(), "same-steps")
+    assert (told.outcome, told.expected, told.got) == ("warn", "184", "3")
