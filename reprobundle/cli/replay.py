@@ -15,6 +15,7 @@ from reprobundle.cli.options import (
     bundle_argument,
     json_option,
     say,
+    split,
 )
 from reprobundle.errors import EXIT_BAD_CALL
 
@@ -34,7 +35,14 @@ if TYPE_CHECKING:
     help="Run in the current environment, in one built from the lock, or with PYTHON.",
 )
 @click.option("--yes", is_flag=True, help="Consent to running the bundle's command.")
-@click.option("--smoke", is_flag=True, help="Run the quick claim only.")
+@click.option(
+    "--claims",
+    default="all",
+    show_default=True,
+    metavar="NAME[,NAME]|smoke|all",
+    help="Which claims to run; one that is left out is NOT RUN.",
+)
+@click.option("--smoke", is_flag=True, help="The same as --claims smoke.")
 @click.option(
     "--passes",
     default="measured,evidence",
@@ -76,6 +84,7 @@ def replay(
     bundle: Path,
     environment: str,
     yes: bool,
+    claims: str,
     smoke: bool,
     passes: str,
     device: str,
@@ -102,7 +111,7 @@ def replay(
         environment=environment,
         device=device,
         passes=parse_passes(passes),
-        smoke=smoke,
+        claims=_claims(claims, smoke=smoke),
         record_file=record_file,
         data=data,
         settings=settings,
@@ -122,6 +131,15 @@ def replay(
     if detach:
         return _start_job(bundle, plan)
     return _run_replay(options, plan, as_json=as_json)
+
+
+def _claims(text: str, *, smoke: bool) -> tuple[str, ...]:
+    """Return the names of the claims to run; none stands for all of them."""
+    if smoke and text != "all":
+        raise click.UsageError("--smoke is the same as --claims smoke: leave one out")
+    if smoke:
+        return ("smoke",)
+    return () if text == "all" else split(text)
 
 
 def _consents() -> bool:

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from reprobundle.format.judged import Cause, Segment
+from reprobundle.format.judged import BandResult, Cause, ClaimResult, Segment
 from reprobundle.format.record import Count, Number
 
 REPORT_SCHEMA: Final = "reprobundle/report/1"
@@ -218,6 +218,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             replay are not two replays.
         occasion: Shared by the records of one call of ``replay``.
         causes: Likely causes of what differs, the one to try first in front.
+        bands: Numbers of the claim against the author's bands.
     """
 
     replay: str
@@ -232,6 +233,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     claim: str = ""
     occasion: str = ""
     causes: tuple[Cause, ...] = ()
+    bands: tuple[BandResult, ...] = ()
 
 
 class SecondOpinion(
@@ -271,6 +273,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         not_checked: Names of the checks that were not made.
         findings: Findings about the bundle itself.
         judgements: One for each judged replay, newest last.
+        claims: Every claim of the work, those that nobody ran too.
         second_opinion: The verdict under the verifier's own policy, if one was given.
     """
 
@@ -284,4 +287,5 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     not_checked: tuple[str, ...]
     findings: tuple[Finding, ...]
     judgements: tuple[Judgement, ...] = ()
+    claims: tuple[ClaimResult, ...] = ()
     second_opinion: SecondOpinion | None = None

@@ -3,7 +3,7 @@
 Data only, like `reprobundle.format.findings`, which the types here are parts of.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -47,3 +47,47 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     evidence: str
     source: str
     command: str = ""
+
+
+class BandResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One number of a claim against the band the author stated.
+
+    Attributes:
+        metric: As the policy names it.
+        least, most: The band, both ends included; None for an open end.
+        reference, replay: The number on both sides; None where it was not found.
+        result: ``within`` or ``outside`` its band, ``not-judged`` without a band,
+            ``not-found`` where the replay has no such number.
+        test: How the band was found, as the author states it.
+    """
+
+    metric: str
+    least: float | None = None
+    most: float | None = None
+    reference: Number | None = None
+    replay: Number | None = None
+    result: Literal["within", "outside", "not-judged", "not-found"]
+    test: str = ""
+
+
+class ClaimResult(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """What came of one claim of the work.
+
+    Attributes:
+        name, statement: As the policy states them.
+        result: The verdict of the replay that decides about it, or ``NOT RUN``.
+        judged: Whether a band stands behind the statement; a claim without one is
+            shown and not judged.
+        bands: Its numbers.
+        minutes, disk_bytes: What the author says a run of it takes.
+    """
+
+    name: str
+    statement: str
+    result: str
+    judged: bool
+    bands: tuple[BandResult, ...] = ()
+    minutes: float | None = None
+    disk_bytes: int | None = None

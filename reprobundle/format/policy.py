@@ -97,6 +97,30 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     pattern: str
 
 
+class Band(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The band in which one number of a claim has to lie, both ends included.
+
+    Attributes:
+        metric: ``OUTPUT`` or ``OUTPUT#COLUMN``: the last number of that output or of
+            its column, such as ``metric:accuracy`` or ``out/metrics.json#accuracy``.
+        least, most: The band; None for an open end. Without both the number is shown
+            and not judged.
+        test: How the band was found, in words: the statistical test, the number of
+            runs, the confidence.
+    """
+
+    metric: str
+    least: float | None = None
+    most: float | None = None
+    test: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a band that no number can lie in."""
+        if self.least is not None and self.most is not None and self.least > self.most:
+            message = f"the band of {self.metric!r} ends before it begins"
+            raise ValueError(message)
+
+
 class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One claim of the work and how it is checked.
 
@@ -105,14 +129,18 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         statement: The claim in one sentence.
         command: Its own command; empty when the main command serves it.
         outputs: Shell patterns of the outputs that belong to it; empty for all.
-        minutes: The author's estimate for running it, or None.
+        bands: Numbers that have to lie in a band; a claim without one is shown and
+            not judged by its numbers.
+        minutes, disk_bytes: The author's estimate for running it, or None.
     """
 
     name: str
     statement: str = ""
     command: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    bands: tuple[Band, ...] = ()
     minutes: float | None = None
+    disk_bytes: Annotated[int, msgspec.Meta(ge=0)] | None = None
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -18,7 +18,7 @@ class ReplayOptions:
         environment: ``current``, ``fresh``, or the path of an interpreter.
         device: ``as-is``, ``cpu``, ``cuda`` or ``mps``.
         passes: Passes of the main command.
-        smoke: Run the quick claim only.
+        claims: Names of the claims to run; empty for all.
         record_file: Write the records there as a replay file instead of attaching
             them; needed where the bundle cannot be written.
         data: ``PATH=FILE``: the caller's own copies of withheld files.
@@ -33,7 +33,7 @@ class ReplayOptions:
     environment: str = "current"
     device: str = "as-is"
     passes: tuple[str, ...] = ("measured", "evidence")
-    smoke: bool = False
+    claims: tuple[str, ...] = ()
     record_file: Path | None = None
     data: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()

@@ -24,7 +24,6 @@ Document = TypeVar("Document")
 _RULES: dict[type, str] = {Policy: "R-7.1", Record: "R-7.2", Lock: "R-7.3"}
 
 RECORD_LIMIT_BYTES = 64 << 20
-SMOKE = "smoke"
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def make_plan(
         if name not in known:
             raise BadCallError(
                 f"this bundle has no claim {name!r}, it has {', '.join(sorted(known))}",
-                advice="leave out --smoke" if name == SMOKE else "name one of these",
+                advice="name one of these, or leave out --claims",
             )
     withheld = {one.name: one for run in sealed for one in run.record.withheld}
     origins = {

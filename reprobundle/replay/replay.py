@@ -9,7 +9,7 @@ from reprobundle.errors import DigestError
 from reprobundle.format.reader import Bundle, check_digests, open_bundle
 from reprobundle.replay.job import ReplayJob, Say
 from reprobundle.replay.options import Replayed, ReplayOptions
-from reprobundle.replay.plan import SMOKE, ReplayPlan, make_plan
+from reprobundle.replay.plan import ReplayPlan, make_plan
 from reprobundle.run.space import require_writable
 from reprobundle.verify.verify import verify_bundle
 
@@ -28,7 +28,7 @@ def inspect_plan(options: ReplayOptions) -> ReplayPlan:
         return make_plan(
             bundle,
             passes=options.passes,
-            claims=(SMOKE,) if options.smoke else (),
+            claims=options.claims,
             data=options.data,
         )
 

@@ -16,7 +16,7 @@ from reprobundle.format.findings import (
     Report,
     SecondOpinion,
 )
-from reprobundle.format.judged import Cause
+from reprobundle.format.judged import BandResult, Cause
 from reprobundle.report import text
 from reprobundle.report.checked import (
     advice_lines,
@@ -161,9 +161,36 @@ def _conclusion(report: Report, screen: Screen, *, verbose: bool) -> list[Line]:
         *flow(screen, "not checked", names),
         *_reasons(report.reasons, screen, verbose=verbose),
         *advice_lines(findings, report.reasons[:MOST_REASONS], screen),
+        *_claims(report, screen),
         *_second_opinion(report.second_opinion, screen, verbose=verbose),
         _verdict(report),
     ]
+
+
+def _claims(report: Report, screen: Screen) -> list[Line]:
+    """Return what came of each claim that says something, with its numbers."""
+    lines: list[Line] = []
+    for one in report.claims:
+        if not (one.statement or one.bands or one.result == "NOT RUN"):
+            continue
+        told = one.statement or "states nothing in words"
+        shown = (
+            "" if one.judged or one.result == "NOT RUN" else ", shown and not judged"
+        )
+        words = f"{one.name}: {told}: {one.result}{shown}"
+        numbers = "; ".join(_band(band) for band in one.bands)
+        label = "" if lines else "claims"
+        lines += paragraph(screen, label, f"{words}; {numbers}" if numbers else words)
+    return lines
+
+
+def _band(band: BandResult) -> str:
+    here = "not found" if band.replay is None else text.number(float(band.replay))
+    known = band.reference is not None
+    reference = text.number(float(band.reference or 0.0)) if known else "not found"
+    bounds = (("at least", band.least), ("at most", band.most))
+    limits = ", ".join(f"{word} {end:g}" for word, end in bounds if end is not None)
+    return f"{band.metric} {here}, reference {reference}, {limits or 'no band'}"
 
 
 def _second_opinion(

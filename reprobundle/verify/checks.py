@@ -160,7 +160,8 @@ CHECKS: tuple[Check, ...] = (
         "result",
         "outputs equal",
         "Every output has the structure of the reference, NaN and infinities in the "
-        "same places, equal exact kinds, and floats within the frozen tolerance.",
+        "same places, equal exact kinds, and floats within the frozen tolerance; the "
+        "numbers of the claim lie in their bands.",
     ),
     Check(
         "V18",

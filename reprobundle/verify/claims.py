@@ -6,13 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from reprobundle.format.findings import Finding, Judgement, Verdict
+from reprobundle.format.judged import ClaimResult
+from reprobundle.format.policy import Claim
 from reprobundle.format.reader import ReplayFile
 from reprobundle.format.record import STAND_IN, Record
 from reprobundle.verify.checks import finding
 from reprobundle.verify.devices import platform_label
 from reprobundle.verify.sealed import Sealed
+from reprobundle.verify.verdict import worst
 
 SMOKE = "smoke"
+NOT_RUN = "NOT RUN"
 
 _NEGATIVE = (Verdict.NOT_REPRODUCED.value, Verdict.DIFFERENT_FAILURE.value)
 _POSITIVE = (
@@ -57,6 +61,42 @@ def deciding(sealed: Sealed, chosen: Sequence[Replay]) -> list[Replay]:
         newest = (accepted or of_claim)[-1]
         found += [one for one in of_claim if one.group == newest.group]
     return found
+
+
+def claim_results(
+    sealed: Sealed,
+    deciding_replays: Sequence[Replay],
+    judgements: Mapping[str, Judgement],
+) -> tuple[ClaimResult, ...]:
+    """Return what came of every claim; one that nobody ran is NOT RUN.
+
+    Args:
+        sealed: The decoded documents of the bundle.
+        deciding_replays: From `deciding`.
+        judgements: Record id → judgement.
+    """
+    stated = {claim.name: claim for claim in sealed.policy.claims}
+    names = dict.fromkeys([*sealed.claims, *stated])
+    results = []
+    for name in names:
+        claim = stated.get(name, Claim(name=name))
+        judged = [
+            judgements[one.id] for one in deciding_replays if one.record.claim == name
+        ]
+        bands = next((one.bands for one in judged if one.bands), ())
+        verdicts = [Verdict(one.verdict) for one in judged]
+        results.append(
+            ClaimResult(
+                name=name,
+                statement=claim.statement,
+                result=worst(verdicts).value if verdicts else NOT_RUN,
+                judged=any(band.result in ("within", "outside") for band in bands),
+                bands=bands,
+                minutes=claim.minutes,
+                disk_bytes=claim.disk_bytes,
+            )
+        )
+    return tuple(results)
 
 
 def check_claims(

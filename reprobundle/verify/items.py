@@ -273,6 +273,13 @@ EVERY_ITEM: tuple[Item, ...] = (
     Item("output-unexpected", "V16", "An additional output came out.", _WARNS),
     Item("output-differs", "V17", "An output is outside the policy.", _DIFFERS),
     Item("output-not-compared", "V17", "An output could not be compared.", _UNKNOWN),
+    Item(
+        "claim-band",
+        "V17",
+        "A number of the claim is outside its band.",
+        {**_DIFFERS, **_UNKNOWN},
+    ),
+    Item("claim-judged", "V17", "The claim states no band, so it is not judged."),
     Item("output-excluded", "V17", "A rule or another claim leaves an output out."),
     Item("nothing-compared", "V17", "There was nothing to compare.", _REQUIRED),
     Item(

@@ -11,9 +11,10 @@ from reprobundle.format.findings import (
     OutputComparison,
     Verdict,
 )
-from reprobundle.format.judged import Cause
+from reprobundle.format.judged import BandResult, Cause
 from reprobundle.format.reader import Bundle
 from reprobundle.format.record import Record
+from reprobundle.verify.bands import check_bands, claim_of, judge_bands
 from reprobundle.verify.causes import Case, likely_causes
 from reprobundle.verify.checks import OF_ONE_REPLAY, unmade
 from reprobundle.verify.content import Content
@@ -68,9 +69,17 @@ def judge(
     ]
     comparisons: tuple[OutputComparison, ...] = ()
     differences: tuple[EnvironmentDifference, ...] = ()
+    bands: tuple[BandResult, ...] = ()
     if is_finished(replay):
         comparisons = _compare(bundle, sealed, reference, replay, content)
         findings += check_outputs(reference, comparisons, sealed.policy)
+        claim = claim_of(sealed.policy, replay.claim)
+        bands = judge_bands(
+            claim,
+            (reference, sealed_content(bundle, replay.runs, reference)),
+            (replay, content),
+        )
+        findings += check_bands(claim, bands)
         differences = compare_environments(reference, replay)
         findings += _about_run(sealed, reference, replay, comparisons, differences)
     else:
@@ -84,6 +93,7 @@ def judge(
         comparisons=comparisons,
         differences=differences,
         base=base_of(comparisons, same_error=_same_error(reference, replay)),
+        bands=bands,
         causes=lambda found: likely_causes(
             Case(bundle.path.name, reference, replay, comparisons, differences, found)
         ),
@@ -159,6 +169,7 @@ def _judgement(
     *,
     comparisons: tuple[OutputComparison, ...] = (),
     differences: tuple[EnvironmentDifference, ...] = (),
+    bands: tuple[BandResult, ...] = (),
     base: Verdict = Verdict.WITHIN_TOLERANCE,
     causes: Callable[[Sequence[Finding]], tuple[Cause, ...]] = lambda _: (),
     allow: Sequence[str],
@@ -178,4 +189,5 @@ def _judgement(
         claim=replay.claim,
         occasion=replay.occasion,
         causes=causes(marked),
+        bands=bands,
     )

@@ -18,6 +18,7 @@ from reprobundle.format.findings import (
     SecondOpinion,
     Verdict,
 )
+from reprobundle.format.judged import ClaimResult
 from reprobundle.format.reader import (
     Bundle,
     ReplayFile,
@@ -26,7 +27,7 @@ from reprobundle.format.reader import (
 )
 from reprobundle.verify.acceptance import check_acceptance
 from reprobundle.verify.checks import finding, unmade
-from reprobundle.verify.claims import Replay, check_claims, deciding
+from reprobundle.verify.claims import Replay, check_claims, claim_results, deciding
 from reprobundle.verify.completeness import check_completeness
 from reprobundle.verify.content import attached
 from reprobundle.verify.integrity import (
@@ -65,11 +66,13 @@ class _State:
     Attributes:
         findings: About the bundle itself.
         judgements: About each replay, oldest first.
+        claims: Every claim of the work and what came of it.
         second_opinion: Under the verifier's own policy, if there is one.
     """
 
     def __init__(self) -> None:
         self.second_opinion: SecondOpinion | None = None
+        self.claims: tuple[ClaimResult, ...] = ()
         self.findings: list[Finding] = []
         self.judgements: list[Judgement] = []
 
@@ -147,6 +150,7 @@ def _report(
         not_checked=tuple(dict.fromkeys(unchecked)),
         findings=tuple(state.findings),
         judgements=tuple(state.judgements),
+        claims=state.claims,
         second_opinion=state.second_opinion,
     )
 
@@ -234,7 +238,9 @@ class _Verification:
             self.state.second_opinion = self._second_opinion(
                 self.sealed, self.own_policy, chosen
             )
-        judged = [by_replay[one.id] for one in deciding(self.sealed, chosen)]
+        counted = deciding(self.sealed, chosen)
+        self.state.claims = claim_results(self.sealed, counted, by_replay)
+        judged = [by_replay[one.id] for one in counted]
         base = worst(map(_verdict, judged)) if judged else Verdict.NOT_YET_REPLAYED
         own = decide(self.state.findings, base)
         reasons = [*own.reasons, *(reason for one in judged for reason in one.reasons)]

@@ -23,7 +23,7 @@ from reprobundle.errors import (
 from reprobundle.format.attach import attach_replay
 from reprobundle.format.canonical import encode
 from reprobundle.format.findings import Verdict
-from reprobundle.format.policy import Claim, Intent, OutputRule, Policy
+from reprobundle.format.policy import Band, Claim, Intent, OutputRule, Policy
 from reprobundle.format.reader import Damage
 from reprobundle.format.record import (
     Command,
@@ -244,6 +244,7 @@ LOG = Memory(
 )
 MISSED = (Process(pid=1, kind="main"), Process(pid=2, entered=False))
 LOOSE = default_policy().tolerances[0]
+BAND = Band(metric="out/metrics.json#accuracy", least=0.99)
 EXCLUDED = OutputRule(match="*", compare=False, reason="x")
 
 # What a sound bundle with a sound replay on one CPU shows to be in order.
@@ -363,6 +364,7 @@ CASES = {
     "output-not-compared": same_outputs(
         {"m.pt": b"\x80\x02}1."}, {"m.pt": b"\x80\x02}2."}
     ),
+    "claim-band": policy(claims=(Claim(name="main", bands=(BAND,)),)),
     "nothing-compared": policy(outputs=(EXCLUDED,)),
     "hidden-by-atol": same_outputs(
         {"v.npy": npy(np.full(4, 1e-7, "f4"))}, {"v.npy": npy(np.full(4, 3e-7, "f4"))}
