@@ -75,6 +75,12 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Folder of wheels, for a machine without network.",
 )
+@click.option(
+    "--without",
+    multiple=True,
+    metavar="PACKAGE",
+    help="Leave a package of the lock out of a fresh environment; it shows as drift.",
+)
 @click.option("--detach", is_flag=True, help="Go on after this terminal is closed.")
 @allow_option
 @json_option
@@ -92,6 +98,7 @@ def replay(
     data: tuple[str, ...],
     settings: tuple[str, ...],
     wheels: Path | None,
+    without: tuple[str, ...],
     detach: bool,
     allow: tuple[str, ...],
     as_json: bool,
@@ -116,6 +123,7 @@ def replay(
         data=data,
         settings=settings,
         wheels=wheels,
+        without=without,
         allow=allow,
         echo=not quiet,
     )

@@ -123,6 +123,7 @@ def build_fresh(
     *,
     pylock: bytes | None = None,
     conda: bytes | None = None,
+    without: frozenset[str] = frozenset(),
     target: Path | None = None,
     base_python: Path | None = None,
     wheels: Path | None = None,
@@ -143,6 +144,7 @@ def build_fresh(
             digest, and another system gets the files that were locked for it.
         conda: The explicit list of an environment that conda made. Where it was made
             for this kind of machine, conda makes it again.
+        without: Names of packages to leave out, which then show as drift.
         target: Folder for all of it; by default one named by the lock's digest.
         base_python: Interpreter to build on; by default one of the recorded minor
             version is looked for.
@@ -162,6 +164,8 @@ def build_fresh(
     """
     started = time.monotonic_ns()
     say = progress or _silent
+    kept = tuple(item for item in lock.distributions if item.name not in without)
+    recorded, lock = lock, msgspec.structs.replace(lock, distributions=kept)
     folder = (target or environment_folder(lock, pylock=pylock)).absolute()
     digest = lock_digest(lock, pylock)
     # conda builds its own Python and its own libraries: wheels are no substitute.
@@ -185,7 +189,7 @@ def build_fresh(
             cache=(cache or package_cache()).absolute(),
             say=say,
         )
-        plan = _Plan(lock, _selected(pylock, base, lock))
+        plan = _Plan(lock, _selected(pylock, base, lock, without))
         return _build(plan, digest, tool, allow_other_build=allow_other_build)
 
     def standing() -> Built | None:
@@ -196,7 +200,7 @@ def build_fresh(
         return built if same or allow_other_python else None
 
     built, reused = claimed(folder, say, standing=standing, make=make)
-    return _ready(lock, folder, built, reused=reused, started=started)
+    return _ready(recorded, folder, built, reused=reused, started=started)
 
 
 def check_current(
@@ -244,7 +248,9 @@ def _silent(_: str) -> None:
     """Say nothing."""
 
 
-def _selected(pylock: bytes | None, base: FoundPython, lock: Lock) -> Selection | None:
+def _selected(
+    pylock: bytes | None, base: FoundPython, lock: Lock, without: frozenset[str]
+) -> Selection | None:
     """Return what is locked for this machine, if that is known.
 
     Raises:
@@ -253,6 +259,9 @@ def _selected(pylock: bytes | None, base: FoundPython, lock: Lock) -> Selection 
     if pylock is None or base.minor != lock.python.minor:
         return None
     selection = select(parse_pylock(pylock), as_target(base))
+    chosen = tuple(one for one in selection.chosen if one.name not in without)
+    blockers = tuple(one for one in selection.blockers if one.name not in without)
+    selection = msgspec.structs.replace(selection, chosen=chosen, blockers=blockers)
     for blocker in selection.blockers:
         names = ", ".join(one.name for one in selection.blockers)
         raise MissingPackageError(
@@ -260,8 +269,8 @@ def _selected(pylock: bytes | None, base: FoundPython, lock: Lock) -> Selection 
             f"{blocker.reason} (without a file for {selection.target}: {names})",
             package=blocker.name,
             version=blocker.version,
-            advice="replay on a system that the lock serves; see: reprobundle inspect "
-            f"--target {selection.target}",
+            advice="replay on a system that the lock serves, or leave out what the "
+            "command does not import with --without",
         )
     return selection
 

@@ -52,6 +52,7 @@ from reprobundle.run.budget import (
 from reprobundle.run.command import parse_settings, replay_base
 from reprobundle.run.execute import PassPlan, execute
 from reprobundle.run.lock import Drift
+from reprobundle.run.package_origin import normalised
 from reprobundle.run.project import Stage
 from reprobundle.run.space import require_space
 from reprobundle.run.stand_ins import stand_in_plan, stand_in_remarks, with_remarks
@@ -152,6 +153,7 @@ class ReplayJob:
                 self.plan.lock,
                 pylock=self.plan.pylock,
                 conda=self.plan.conda,
+                without=frozenset(map(normalised, options.without)),
                 wheels=options.wheels,
                 progress=self.say,
             )

@@ -25,6 +25,7 @@ class ReplayOptions:
         settings: ``NAME=VALUE``: variables of the numeric libraries to set, for a run
             that differs in one thing.
         wheels: Folder of wheels for an environment without network.
+        without: Packages of the lock to leave out of a fresh environment.
         allow: Named warnings that the caller accepts.
         echo: Show what the command prints while it runs.
     """
@@ -38,6 +39,7 @@ class ReplayOptions:
     data: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     wheels: Path | None = None
+    without: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
     echo: bool = False
 

@@ -147,7 +147,7 @@ def _unavailable(lock: Pylock, target: Target) -> Iterator[Blocker]:
         yield Blocker(
             name=str(one.get("name", "")),
             version=str(one.get("version", "")),
-            reason="no file of it was found for this platform",
+            reason=str(one.get("reason", "no file of it is published for it")),
         )
 
 

@@ -1,10 +1,11 @@
 """Turn the live environment into one lock for every target: ``lock/pylock.toml``.
 
-uv resolves the packages that nothing else requires, held to the recorded versions, for
-all systems at once. A build with a local label (``+cpu``, ``+cu130``) is asked for only
-where the run was made; other systems get the plain release of the same version. What
-comes out is PEP 751, cut to the wheels that a target can install, without any address
-that only this machine can reach.
+uv resolves the packages that nothing else requires, held to the recorded versions, once
+for each target. A build with a local label (``+cpu``, ``+cu130``) is asked for only
+where the run was made; other systems get the plain release of the same version. A
+package that a target cannot have becomes a blocker of that target and spoils no other
+one. What comes out is PEP 751, cut to the wheels that a target can install, without any
+address that only this machine can reach.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from reprobundle.errors import NoResolutionError
@@ -33,8 +34,22 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
 TIMEOUT_SECONDS = 120
+MOST_BLOCKERS = 20
 _PROJECT = "{project}"
 _SOURCES = frozenset({"wheels", "sdist", "archive", "vcs", "directory"})
+# How uv writes a package, and the sentences in which it names the one that cannot be
+# had and the one that asks for it.
+_NAMED = r"([A-Za-z0-9][\w.-]*)(?:\{[^}]*\})?(?:\[[^\]]*\])?==([^\s,]+)"
+_NOT_FOR_IT = re.compile(rf"{_NAMED} has no .*?wheels")
+_ASKS = re.compile(rf"{_NAMED} depends on ")
+
+
+class _Resolved(NamedTuple):
+    """What one target comes to: packages as uv states them, and what it cannot have."""
+
+    target: Target
+    packages: list[dict[str, Any]]
+    absent: dict[str, str]
 
 
 def make_pylock(lock: Lock, *, python: Path, cache: Path) -> bytes:
@@ -46,62 +61,198 @@ def make_pylock(lock: Lock, *, python: Path, cache: Path) -> bytes:
         cache: A folder of our own for what uv fetches.
 
     Raises:
-        NoResolutionError: uv is not there, no index answers, or no set of packages
-            fits all targets; the message says which.
+        NoResolutionError: uv is not there, no index answers, or the recorded versions
+            cannot be had even where the run was made; the message says which.
     """
     uv = find_uv()
     if uv is None:
         raise NoResolutionError("uv is not installed", advice="install uv")
+    here = target_of(lock.python)
+    targets = all_targets(lock.python)
+    known = [target.marker == here.marker for target in targets]
+    if not any(known):
+        targets = (here, *targets)
+    # Where the run was made comes first: without it there is no lock at all.
+    ordered = sorted(targets, key=lambda target: target.marker != here.marker)
     with tempfile.TemporaryDirectory(prefix="reprobundle-lock-") as name:
         folder = Path(name)
-        (folder / "in.txt").write_text(_lines(_wanted(lock)))
-        (folder / "held.txt").write_text(_lines(_held(lock)))
-        command = [
-            *(str(uv), "pip", "compile", "in.txt", "--constraint", "held.txt"),
-            *("--universal", "--python-version", lock.python.minor),
-            *("--format", "pylock.toml", "--output-file", "pylock.toml"),
-            *("--no-header", "--no-annotate", "--quiet", "--no-config"),
-        ]
         environment = uv_environment(
             pip_settings(python), cache=cache, temporary=folder
         )
-        _compile(command, folder, environment)
-        resolved = (folder / "pylock.toml").read_bytes()
-    return _cleaned(resolved, lock)
+        solver = _Solver([str(uv), "--quiet"], python, folder, environment, lock)
+        resolved = [
+            solver.solve(target, labelled=target.marker == here.marker)
+            for target in ordered
+        ]
+    return _merged(resolved, lock)
 
 
-def _lines(lines: Iterable[str]) -> str:
-    return "".join(f"{line}\n" for line in lines)
+class _Solver:
+    """Asks uv about one target after the other."""
 
+    def __init__(
+        self,
+        uv: list[str],
+        python: Path,
+        folder: Path,
+        environment: Mapping[str, str],
+        lock: Lock,
+    ) -> None:
+        self._uv = uv
+        self._python = python
+        self._folder = folder
+        self._environment = environment
+        self._lock = lock
+        self._roots = [item for item in roots(lock) if _is_public(item)]
+        self._required = _required(lock)
 
-def _compile(command: list[str], folder: Path, environment: Mapping[str, str]) -> None:
-    try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=TIMEOUT_SECONDS,
+    def solve(self, target: Target, *, labelled: bool) -> _Resolved:
+        """Return what `target` comes to.
+
+        Args:
+            target: The kind of machine.
+            labelled: Whether the run was made there, so that nothing may be missing.
+
+        Raises:
+            NoResolutionError: As in `make_pylock`.
+        """
+        if labelled:
+            found = self._ask(target, self._roots, self._environment, labelled=True)
+            return _Resolved(target, found, {})
+        absent: dict[str, str] = {}
+        wanted = [item for item in self._roots if not item.platform_bound]
+        while True:
+            try:
+                return _Resolved(target, self._ask_elsewhere(target, wanted), absent)
+            except NoResolutionError as error:
+                spoilt = self._spoilt(wanted, error.message)
+                if not spoilt or len(absent) >= MOST_BLOCKERS:
+                    # Nothing can be said about this target but why.
+                    return _Resolved(target, [], {**absent, "": error.message})
+                wanted = [item for item in wanted if item not in spoilt]
+                named = _NOT_FOR_IT.search(error.message)
+                if named is not None:
+                    absent[normalised(named[1])] = named[2]
+
+    def _spoilt(self, wanted: list[Distribution], message: str) -> list[Distribution]:
+        """Return the roots that need what uv names as not to be had."""
+        named = _NOT_FOR_IT.search(message)
+        if named is None:
+            return []
+        guilty = [named[1], *(one[1] for one in _ASKS.finditer(message))]
+        for name in map(normalised, guilty):
+            # On another system a package may need what it does not need here.
+            needing = [
+                item for item in wanted if name in _closure([item.name], self._required)
+            ]
+            if needing:
+                return needing
+        return []
+
+    def _ask_elsewhere(
+        self, target: Target, wanted: list[Distribution]
+    ) -> list[dict[str, Any]]:
+        """Ask the public indexes first, then also folders and indexes of one's own.
+
+        These mostly hold what fits this machine, and uv takes a version from one source
+        only.
+        """
+        public = _public_sources(self._environment)
+        try:
+            return self._ask(target, wanted, public, labelled=False)
+        except NoResolutionError as first:
+            if public == self._environment:
+                raise
+            try:
+                return self._ask(target, wanted, self._environment, labelled=False)
+            except NoResolutionError:
+                if self._environment.get("UV_NO_INDEX"):
+                    raise
+                raise first from None
+
+    def _ask(
+        self,
+        target: Target,
+        wanted: list[Distribution],
+        environment: Mapping[str, str],
+        *,
+        labelled: bool,
+    ) -> list[dict[str, Any]]:
+        import tomli_w
+
+        held = [
+            _pin(item, labelled)
+            for item in self._lock.distributions
+            if not _is_left_out(item)
+            and item.origin not in ("url", "vcs")
+            and (labelled or not item.platform_bound)
+        ]
+        project = {
+            "name": "environment",
+            "version": "0",
+            "requires-python": f"=={self._lock.python.minor}.*",
+            "dependencies": [_requirement(item, labelled) for item in wanted],
+        }
+        tool = {
+            "package": False,
+            "environments": [target.marker],
+            "constraint-dependencies": held,
+        }
+        document = tomli_w.dumps({"project": project, "tool": {"uv": tool}})
+        (self._folder / "pyproject.toml").write_text(document)
+        (self._folder / "uv.lock").unlink(missing_ok=True)
+        self._run(environment, "lock")
+        self._run(
+            environment,
+            *("export", "--frozen", "--format", "pylock.toml"),
+            *("--no-emit-project", "--output-file", "pylock.toml"),
         )
-    except subprocess.TimeoutExpired as error:
-        message = f"no answer from uv within {TIMEOUT_SECONDS} s"
-        raise NoResolutionError(message) from error
-    except OSError as error:
-        raise NoResolutionError(f"uv cannot be run: {error.strerror}") from error
-    if done.returncode != 0:
-        raise NoResolutionError(_reason(done.stderr))
+        data = (self._folder / "pylock.toml").read_bytes()
+        found: list[dict[str, Any]] = read_toml(data).get("packages", [])
+        return found
+
+    def _run(self, environment: Mapping[str, str], *arguments: str) -> None:
+        try:
+            done = subprocess.run(
+                [*self._uv, *arguments, "--python", str(self._python)],
+                cwd=self._folder,
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+                timeout=TIMEOUT_SECONDS,
+            )
+        except subprocess.TimeoutExpired as error:
+            message = f"no answer from uv within {TIMEOUT_SECONDS} s"
+            raise NoResolutionError(message) from error
+        except OSError as error:
+            raise NoResolutionError(f"uv cannot be run: {error.strerror}") from error
+        if done.returncode != 0:
+            raise NoResolutionError(_reason(done.stderr))
+
+
+def _public_sources(environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Return an environment of uv without folders of wheels and private indexes."""
+    kept = dict(environment)
+    kept.pop("UV_FIND_LINKS", None)
+    indexes = kept.pop("UV_INDEX", "").split()
+    public = [one for one in indexes if _is_public_address(one)]
+    return {**kept, "UV_INDEX": " ".join(public)} if public else kept
+
+
+def _is_public_address(address: str) -> bool:
+    shown = clean_address(address.partition("=")[2] or address)
+    return urlsplit(shown).scheme == "https" and not is_private(shown)
 
 
 def _reason(printed: str) -> str:
     """Return uv's own reason in one line, without addresses."""
-    text = re.sub(r"\S+://\S+", "an index", printed)
-    text = re.sub(r"^\s*[×╰─▶hint:]+\s*", "", text, flags=re.MULTILINE)
+    text = re.sub(r"\S+://\S+", "an index", printed.partition("hint:")[0])
+    text = re.sub(r"^\s*(?:[×╰─▶]|error:|cause:)+\s*", "", text, flags=re.MULTILINE)
     words = " ".join(text.split())
-    return f"uv says: {words[:400]}" if words else "uv failed without a word"
+    return f"uv says: {words[:600]}" if words else "uv failed without a word"
 
 
 # --- what is asked for
@@ -110,17 +261,10 @@ def _reason(printed: str) -> str:
 def roots(lock: Lock) -> tuple[Distribution, ...]:
     """Return the distributions that no other one requires, then what they miss.
 
-    A requirement counts if its marker holds where the run was made and no extra is
-    needed for it: what an extra brought in is wanted for itself. What the project
-    requires is wanted for itself too, for the project is in the bundle and not in
-    the lock.
+    What the project requires is wanted for itself too, for the project is in the bundle
+    and not in the lock.
     """
-    target = target_of(lock.python)
-    required = {
-        item.name: {normalised(one.name) for one in _requirements(item, target)}
-        for item in lock.distributions
-        if not _is_left_out(item)
-    }
+    required = _required(lock)
     someone = {
         other for name, names in required.items() for other in names if other != name
     }
@@ -133,6 +277,20 @@ def roots(lock: Lock) -> tuple[Distribution, ...]:
             found.append(item)
             reached |= _closure([item.name], required)
     return tuple(found)
+
+
+def _required(lock: Lock) -> dict[str, set[str]]:
+    """Return what each distribution requires where the run was made.
+
+    A requirement counts if no extra is needed for it: what an extra brought in is
+    wanted for itself.
+    """
+    target = target_of(lock.python)
+    return {
+        item.name: {normalised(one.name) for one in _requirements(item, target)}
+        for item in lock.distributions
+        if not _is_left_out(item)
+    }
 
 
 def _requirements(item: Distribution, target: Target) -> Iterator[Requirement]:
@@ -159,33 +317,23 @@ def _closure(names: Iterable[str], required: Mapping[str, set[str]]) -> set[str]
     return reached
 
 
-def _wanted(lock: Lock) -> Iterator[str]:
-    for item in roots(lock):
-        if item.origin in ("url", "vcs"):
-            if not is_private(item.detail):
-                yield f"{item.name} @ {item.detail}"
-        elif item.origin == "index" or item.local_label:
-            yield from _pins(item, lock)
+def _is_public(item: Distribution) -> bool:
+    """Whether a stranger can fetch it: from an index, or from a public address."""
+    if item.origin in ("url", "vcs"):
+        return not is_private(item.detail)
+    return item.origin == "index" or bool(item.local_label)
 
 
-def _held(lock: Lock) -> Iterator[str]:
-    for item in lock.distributions:
-        if not _is_left_out(item) and item.origin not in ("url", "vcs"):
-            yield from _pins(item, lock)
+def _requirement(item: Distribution, labelled: bool) -> str:
+    if item.origin in ("url", "vcs"):
+        return f"{item.name} @ {item.detail}"
+    return _pin(item, labelled)
 
 
-def _pins(item: Distribution, lock: Lock) -> Iterator[str]:
-    """Yield the recorded version, a labelled build only where the run was made."""
-    here = target_of(lock.python).marker
-    public, _, label = item.version.partition("+")
-    if item.platform_bound:
-        yield f"{item.name}=={item.version} ; {here}"
-    elif label:
-        elsewhere = here.replace("==", "!=").replace(" and ", " or ")
-        yield f"{item.name}=={item.version} ; {here}"
-        yield f"{item.name}=={public} ; {elsewhere}"
-    else:
-        yield f"{item.name}=={item.version}"
+def _pin(item: Distribution, labelled: bool) -> str:
+    """Return the recorded version, with its label only where the run was made."""
+    version = item.version if labelled else item.version.partition("+")[0]
+    return f"{item.name}=={version}"
 
 
 def _is_left_out(item: Distribution) -> bool:
@@ -195,26 +343,54 @@ def _is_left_out(item: Distribution) -> bool:
 # --- what is kept of the answer
 
 
-def _cleaned(data: bytes, lock: Lock) -> bytes:
-    """Return the lock with the wheels of our targets and no private address."""
+def _merged(resolved: list[_Resolved], lock: Lock) -> bytes:
+    """Return one lock of what all targets came to."""
     import tomli_w
 
-    targets = all_targets(lock.python)
-    tags = frozenset(tag for target in targets for tag in target.tags)
-    packages = read_toml(data)["packages"]
-    # uv names a package that a target needs and no index publishes for it; PEP 751
-    # has no entry without a file, so it goes where `select` finds it.
-    absent = [one for one in packages if not _SOURCES.intersection(one)]
-    document: dict[str, Any] = {
-        "lock-version": "1.0",
-        "environments": [target.marker for target in targets],
-        "requires-python": f"=={lock.python.minor}.*",
-        "created-by": "reprobundle",
-        "packages": [_package(one, tags) for one in packages if one not in absent],
-    }
-    made = tomli_w.dumps(document).encode()
+    tags = frozenset(tag for one in resolved for tag in one.target.tags)
+    merged: dict[str, dict[str, Any]] = {}
+    unavailable: list[dict[str, str]] = []
+    for one in resolved:
+        unavailable += _unavailable(one)
+        for package in one.packages:
+            if not _SOURCES.intersection(package):
+                # PEP 751 has no entry without a file.
+                unavailable.append(_named(package, one.target))
+                continue
+            kept = _package(package, tags)
+            marker = kept.pop("marker", one.target.marker)
+            same = merged.setdefault(repr(kept), {**kept, "markers": []})
+            same["markers"].append(f"({marker})")
+    packages = []
+    for package in sorted(merged.values(), key=lambda one: str(one["name"])):
+        marker = " or ".join(dict.fromkeys(package.pop("markers")))
+        packages.append({"name": package["name"], "marker": marker, **package})
+    made = tomli_w.dumps(
+        {
+            "lock-version": "1.0",
+            "environments": [one.target.marker for one in resolved],
+            "requires-python": f"=={lock.python.minor}.*",
+            "created-by": "reprobundle",
+            "packages": packages,
+            "tool": {"reprobundle": {"unavailable": unavailable}},
+        }
+    ).encode()
     parse_pylock(made, "the new lock")
     return made
+
+
+def _unavailable(one: _Resolved) -> Iterator[dict[str, str]]:
+    for name, told in one.absent.items():
+        entry = {"name": name, "marker": one.target.marker}
+        yield {**entry, "version": told} if name else {**entry, "reason": told}
+
+
+def _named(package: Mapping[str, Any], target: Target) -> dict[str, str]:
+    return {
+        "name": str(package["name"]),
+        "version": str(package.get("version", "")),
+        "marker": target.marker,
+    }
 
 
 def _package(package: Mapping[str, Any], tags: frozenset[object]) -> dict[str, Any]:
@@ -227,12 +403,6 @@ def _package(package: Mapping[str, Any], tags: frozenset[object]) -> dict[str, A
     if "sdist" in kept:
         kept["sdist"] = _file(kept["sdist"])
     return kept
-
-
-def _named(package: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key: package[key] for key in ("name", "version", "marker") if key in package
-    }
 
 
 def _name(file: Mapping[str, Any]) -> str:

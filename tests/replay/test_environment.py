@@ -633,7 +633,7 @@ def test_the_entry_is_never_put_into_an_environment_of_the_user():
 @installers
 def test_an_environment_with_torch_equals_the_one_that_was_locked(tmp_path, installer):
     names = {"torch", "numpy", "filelock", "typing-extensions", "sympy", "mpmath"}
-    names |= {"networkx", "jinja2", "markupsafe", "fsspec"}
+    names |= {"networkx", "jinja2", "markupsafe", "fsspec", "setuptools"}
     current = to_lock(probe(PYTHON))
     if current.find("torch") is None:
         pytest.skip("torch is not installed in this interpreter")
@@ -714,6 +714,16 @@ def test_a_package_locked_for_other_systems_only_stops_before_anything_is_fetche
     assert caught.value.stop == "platform"
     assert "amiga_3_0_m68k" in caught.value.message
     assert not (tmp_path / "environment" / "venv").exists()
+
+
+def test_a_blocker_that_is_left_out_on_purpose_shows_as_drift(build, wheels):
+    make_wheel(wheels, "gamma", "1.0", tag="cp311-cp311-amiga_3_0_m68k")
+    locked = pylock(wheels, LOCKED[0], "gamma-1.0-cp311-cp311-amiga_3_0_m68k.whl")
+    wanted = lock(ALPHA, package("gamma", "1.0"))
+    built = build(wanted, pylock=locked, without=frozenset({"gamma"}))
+    assert run(built.python, "import alpha; print(alpha.value)") == "1"
+    (drift,) = built.drift
+    assert (drift.name, drift.reference, drift.here) == ("gamma", "1.0", "absent")
 
 
 def test_another_lock_of_the_same_environment_is_another_environment(build, wheels):

@@ -144,7 +144,7 @@ def test_a_mac_gets_the_plain_release_and_no_cuda(resolved):
 def test_what_a_target_needs_and_nobody_publishes_is_a_blocker(resolved):
     (blocker,) = selected(resolved, "linux-aarch64").blockers
     assert (blocker.name, blocker.version) == ("cuda-bits", "13.0")
-    assert "manylinux_2_28_x86_64" in blocker.reason or "no file" in blocker.reason
+    assert "no file of it is published for it" in blocker.reason
 
 
 @needs_uv
@@ -258,3 +258,16 @@ def test_a_wheel_fits_the_targets_its_tags_say(wheel, fits):
 def test_an_unknown_target_is_a_bad_call():
     with pytest.raises(BadCallError, match="no target 'amiga'"):
         target_named("amiga", LINUX)
+
+
+def test_other_systems_are_asked_of_public_indexes_first():
+    told = {
+        "UV_INDEX": "https://wheels.example.org/simple file:///srv/simple "
+        "own=https://wheels.internal/simple",
+        "UV_FIND_LINKS": "/srv/wheels",
+        "UV_CACHE_DIR": "/c",
+    }
+    assert universal_lock._public_sources(told) == {
+        "UV_INDEX": "https://wheels.example.org/simple",
+        "UV_CACHE_DIR": "/c",
+    }

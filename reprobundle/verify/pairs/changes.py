@@ -52,7 +52,6 @@ AXES: tuple[tuple[str, Axis], ...] = (
     ("mps.graph_version", "version"),
     ("torch.version", "version"),
     ("torch.git_version", "version"),
-    ("torch.config", "version"),
     ("torch.*.built", "version"),
     ("torch.cudnn.version", "version"),
     ("torch.mkl*", "version"),
@@ -100,15 +99,29 @@ def find_changes(left: Record, right: Record) -> Iterator[Change]:
     yield from _data(left, right)
     yield from _seeds(left, right)
     yield from _devices(left, right)
+    other_device = device_of(left) != device_of(right)
     for found in compare_environments(left, right):
-        # Draws differ because of what differs; they are a consequence.
-        if not found.name.startswith("randomness."):
+        if not _follows(found.name, left, right, other_device=other_device):
             yield Change(
                 axis=axis_of(found.name),
                 name=found.name,
                 left=found.reference,
                 right=found.replay,
             )
+
+
+def _follows(name: str, left: Record, right: Record, *, other_device: bool) -> bool:
+    """Whether a fact differs only because of another change.
+
+    Draws differ because of what differs. Facts of a GPU are known only to the run that
+    used it: two runs on one machine, one on its GPU, differ in the device alone.
+    """
+    if name.startswith("randomness."):
+        return True
+    facts = [record.environment.get(name) for record in (left, right)]
+    known = [fact is not None and not fact.unknown for fact in facts]
+    of_device = name.startswith(("torch.cuda", "torch.cudnn", "torch.mps", "gpu."))
+    return other_device and of_device and known != [True, True]
 
 
 def _code(left: Record, right: Record) -> Iterator[Change]:

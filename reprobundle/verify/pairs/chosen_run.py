@@ -94,10 +94,11 @@ def _find(bundle: Bundle, sealed: Sealed, run: str) -> ChosenRun:
 
 
 def _newest(bundle: Bundle, sealed: Sealed) -> ChosenRun:
-    """Return the newest replay that stands against the reference run."""
+    """Return the newest measured replay of the reference run."""
     for replay_id in reversed(bundle.replay_ids):
         chosen = _replay(bundle, sealed, replay_id)
-        if chosen.record.runs == REFERENCE_RUN:
+        record = chosen.record
+        if record.runs == REFERENCE_RUN and record.pass_name == "measured":
             return chosen
     raise _unknown(bundle, sealed, NEWEST)
 
