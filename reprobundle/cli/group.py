@@ -92,6 +92,15 @@ def run(arguments: list[str]) -> int:
         # The reader of our output went away, as `head` does.
         sys.stderr.close()
         return EXIT_BAD_CALL
+    except OSError as error:
+        # A full disk or a lost permission can show anywhere.
+        place = f"{error.filename}: " if error.filename else ""
+        text = (error.strerror or str(error)).lower()
+        click.echo(
+            f"reprobundle: {place}{text}; check the free space and permissions there",
+            err=True,
+        )
+        return EXIT_BAD_CALL
     return status if isinstance(status, int) else 0
 
 

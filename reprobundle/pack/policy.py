@@ -120,7 +120,17 @@ def with_intent(policy: Policy, intent: Intent, metrics: tuple[Metric, ...]) -> 
     """Return `policy` with what the command line states about the result's purpose.
 
     A field that the command line leaves at its default keeps the file's value.
+
+    Raises:
+        BadCallError: Two metrics have one name.
     """
+    names = [metric.name for metric in (*policy.metrics, *metrics)]
+    twice = next((name for name in names if names.count(name) > 1), "")
+    if twice:
+        raise BadCallError(
+            f"metric {twice!r} is stated twice",
+            advice="give each --metric a name of its own",
+        )
     plain = Intent()
     stated = {
         name: value

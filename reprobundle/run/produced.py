@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from reprobundle.format.canonical import encode
 from reprobundle.format.digests import digest_file
 from reprobundle.format.policy import Metric
 from reprobundle.format.record import Output
+from reprobundle.outputs.cells import read_cell
 from reprobundle.outputs.summary import summarise
 from reprobundle.run.events import EventFile, Value
 from reprobundle.run.facts import events_of
@@ -67,20 +70,44 @@ def collect(
         limit_bytes: Largest output that may be stored.
 
     Raises:
-        PackRefusedError: An output is larger than the limit.
+        PackRefusedError: An output is larger than the limit, cannot be read, or still
+            changes.
     """
     produced = Produced()
     tensors = _read_checkpoints(found, python=python, work=work, produced=produced)
     for item in sorted(found, key=lambda item: item.name):
-        size_bytes = item.path.stat().st_size
-        if size_bytes > limit_bytes:
-            raise PackRefusedError(
-                f"output {item.name!r} has {size_bytes:,} bytes, the limit is "
-                f"{limit_bytes:,}",
-                advice="raise --output-limit, or write less",
-            )
-        _add(produced, item, size_bytes, tensors.get(item.name), sealed)
+        with _at_rest(item) as size_bytes:
+            if size_bytes > limit_bytes:
+                raise PackRefusedError(
+                    f"output {item.name!r} has {size_bytes:,} bytes, the limit is "
+                    f"{limit_bytes:,}",
+                    advice="raise --output-limit, or write less",
+                )
+            _add(produced, item, size_bytes, tensors.get(item.name), sealed)
     return produced
+
+
+@contextlib.contextmanager
+def _at_rest(item: Found) -> Iterator[int]:
+    """Give the size of an output that nobody changes while the block reads it.
+
+    Raises:
+        PackRefusedError: It cannot be read, or it was another file afterwards.
+    """
+    try:
+        before = item.path.stat()
+        yield before.st_size
+        after = item.path.stat()
+    except OSError as error:
+        raise PackRefusedError(
+            f"output {item.name!r} cannot be read: {(error.strerror or '').lower()}",
+            advice="have the command leave it readable, and in place when it ends",
+        ) from error
+    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+        raise PackRefusedError(
+            f"output {item.name!r} was still being written after the command had ended",
+            advice="have the command wait for the processes that it starts",
+        )
 
 
 def _add(
@@ -170,14 +197,16 @@ def metrics_found(
 ) -> tuple[list[Found], list[str]]:
     """Return the numbers that the command printed, and the metrics not found.
 
-    Every match counts, in order: a metric printed once an epoch is a list.
+    Every match counts, in order: a metric printed once an epoch is a list. ``^`` and
+    ``$`` stand at every line. A match whose first group took no part in it is none.
     """
     text = stdout.read_text(errors="replace")
     found, missing = [], []
     for metric in metrics:
         matches = [
-            match.group(1) if match.re.groups else match.group(0)
-            for match in re.finditer(metric.pattern, text)
+            found_text
+            for match in re.finditer(metric.pattern, text, re.MULTILINE)
+            if (found_text := match.group(1 if match.re.groups else 0)) is not None
         ]
         if not matches:
             missing.append(metric.name)
@@ -195,15 +224,15 @@ def metrics_found(
 
 
 def _parse(text: str) -> int | float | str:
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        value = float(text)
-    except ValueError:
+    """Return the number that `text` is; NaN, infinities and other texts as text.
+
+    The same rule as for cells of a table decides what a number is: Python's own also
+    takes ``1_000`` and the digits of any script.
+    """
+    cell = read_cell(text)
+    if not cell.is_numeric:
         return text
-    return value if value - value == 0 else str(value)
+    return cell.value if math.isfinite(cell.value) else str(cell.value)
 
 
 def _read_checkpoints(

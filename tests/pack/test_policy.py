@@ -93,3 +93,9 @@ def test_intent_of_the_command_line_wins_over_the_files(tmp_path):
     policy = read_policy(write(tmp_path, intent={"purpose": "file", "scenario": "s"}))
     merged = with_intent(policy, Intent(purpose="line"), ())
     assert (merged.intent.purpose, merged.intent.scenario) == ("line", "s")
+
+
+def test_two_metrics_of_one_name_are_a_bad_call():
+    metric = parse_metric(r"loss=loss (\d+)")
+    with pytest.raises(BadCallError, match="metric 'loss' is stated twice"):
+        with_intent(default_policy(), Intent(), (metric, metric))
