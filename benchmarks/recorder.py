@@ -60,6 +60,11 @@ registered = [
     for table in (hooks._global_optimizer_pre_hooks, hooks._global_optimizer_post_hooks)
 ]
 
+def unwrapped(function):
+    while hasattr(function, '__wrapped__'):
+        function = function.__wrapped__
+    return function
+
 def put_back():
     for owner, name, function in hooked:
         setattr(owner, name, function)
@@ -68,7 +73,7 @@ def put_back():
 
 def take_out():
     for owner, name, function in hooked:
-        setattr(owner, name, getattr(function, '__wrapped__', function))
+        setattr(owner, name, unwrapped(function))
     for table, _ in registered:
         table.clear()
 
