@@ -179,6 +179,20 @@ class PackRefusedError(ReprobundleError):
     """``pack`` will not write a bundle that could not be trusted or compared."""
 
 
+class SensitiveContentError(PackRefusedError):
+    """What would be sealed holds secrets or personal data that were not allowed.
+
+    Attributes:
+        places: ``KIND@PATH`` of each place; what stands there is told nowhere.
+    """
+
+    def __init__(
+        self, message: str, *, places: tuple[str, ...], advice: str = ""
+    ) -> None:
+        self.places = places
+        super().__init__(message, advice=advice)
+
+
 class CommandFailedError(ReprobundleError):
     """The user's command failed under ``pack``; no bundle was written.
 

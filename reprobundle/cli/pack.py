@@ -86,6 +86,12 @@ class _CommandAfterDashes(click.Command):
     metavar="PATH=SAMPLE",
     help="The same, with a sample in its place that everybody can run.",
 )
+@click.option(
+    "--allow-sensitive",
+    multiple=True,
+    metavar="[KIND@]PATH",
+    help="Seal what looks like a secret or personal data there; the record says so.",
+)
 @click.option("--policy", type=click.Path(path_type=Path), help="Policy file (JSON).")
 @click.option(
     "--metric",
@@ -160,6 +166,7 @@ def pack(
     stand_ins: tuple[str, ...],
     pinned: tuple[Path, ...],
     external: ExternalChoice,
+    allow_sensitive: tuple[str, ...],
     policy: Path | None,
     metrics: tuple[str, ...],
     facts: tuple[str, ...],
@@ -205,6 +212,7 @@ def pack(
         stand_ins=stand_ins,
         pinned=pinned,
         external=external,
+        allow_sensitive=allow_sensitive,
         policy=policy,
         metrics=tuple(parse_metric(metric) for metric in metrics),
         facts=parse_facts(facts),

@@ -27,10 +27,17 @@ from reprobundle.format.lock import Lock
 from reprobundle.format.policy import Claim, Policy
 from reprobundle.format.record import STAND_IN, Command, FileRead, WithheldFile
 from reprobundle.format.writer import SealedBundle, Source, write_bundle
-from reprobundle.pack.contents import Contents, choose, externals
+from reprobundle.pack.contents import (
+    UNREAD_LIMIT_BYTES,
+    Contents,
+    choose,
+    externals,
+)
 from reprobundle.pack.options import PackOptions
 from reprobundle.pack.passes import PassName
 from reprobundle.pack.resolving import start_resolving
+from reprobundle.pack.secrets.gate import Gate
+from reprobundle.pack.secrets.scan import redacted
 from reprobundle.pack.sources import (
     external_sources,
     lock_sources,
@@ -93,6 +100,7 @@ class PackJob:
         self.repeatable: bool | None = None
         self.digests: dict[str, str] = {}
         self.withheld: tuple[WithheldFile, ...] = ()
+        self.gate = Gate(options.allow_sensitive, home=str(Path.home()))
 
     # -- before the first run
 
@@ -117,6 +125,12 @@ class PackJob:
         size_bytes = sum((self.project.root / name).stat().st_size for name in names)
         require_space(self.folder, 3 * size_bytes, "copies of the project")
         self._make_stage(names)
+        self.gate.check_project(
+            self.stage,
+            options.argv,
+            withheld=self.withholding.names,
+            limit_bytes=UNREAD_LIMIT_BYTES,
+        )
         self.command = Command(
             argv=recorded_argv(options.argv, self.project.root),
             working_directory=options.working_directory.resolve()
@@ -449,9 +463,8 @@ class PackJob:
             ),
             Source("policy.json", "policy", encode(self.policy)),
         ]
-        for number, run in enumerate(runs, start=1):
-            sources.extend(run_sources(number, run))
         refuse_copies(self.withheld, self._kept_digests(runs))
+        sources.extend(self._admitted_runs(sources, runs))
         size_bytes = sum(
             source.content.stat().st_size
             for source in sources
@@ -467,6 +480,29 @@ class PackJob:
                 advice="such a name cannot exist on every system: rename the file, or "
                 "have git ignore it",
             ) from error
+
+    def _admitted_runs(
+        self, others: list[Source], runs: list[Assembled]
+    ) -> list[Source]:
+        """Return the members of the runs, after a scan of all that will be sealed.
+
+        Raises:
+            SensitiveContentError: Something is not allowed.
+        """
+        first, *rest = runs
+        self.gate.check_sources([*others, *run_sources(1, first)])
+        runs = [with_remarks(first, self.gate.remarks()), *rest]
+        sources = [
+            source
+            for number, run in enumerate(runs, start=1)
+            for source in run_sources(number, run)
+        ]
+        self.gate.check_sources(
+            source
+            for source in sources
+            if source.role == "record" or not source.path.startswith("runs/1/")
+        )
+        return sources
 
     def _kept_digests(self, runs: list[Assembled]) -> Iterator[tuple[str, str]]:
         """Yield place and digest of what will be in the bundle."""
@@ -485,6 +521,7 @@ def _silent(line: str) -> None:
 
 def _last_line(run: FinishedRun) -> str:
     lines = run.launched.session.stderr.read_text(errors="replace").split("\n")
-    return next(
+    last = next(
         (line.strip() for line in reversed(lines) if line.strip()), "no message"
     )
+    return redacted(last)

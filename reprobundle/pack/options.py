@@ -32,6 +32,7 @@ class PackOptions:
         pinned: Files or folders outside the project of which the bundle keeps size and
             digest only.
         external: What happens to all other files that are read outside the project.
+        allow_sensitive: ``KIND@PATH`` or ``PATH``: sensitive places that may be sealed.
         policy: A policy file, or None for the defaults.
         metrics: Numbers the command prints that count as results.
         facts: What the user states about the run, by name below ``stated.``.
@@ -57,6 +58,7 @@ class PackOptions:
     stand_ins: tuple[str, ...] = ()
     pinned: tuple[Path, ...] = ()
     external: ExternalChoice = "include"
+    allow_sensitive: tuple[str, ...] = ()
     policy: Path | None = None
     metrics: tuple[Metric, ...] = ()
     facts: Mapping[str, Fact] = field(default_factory=dict)

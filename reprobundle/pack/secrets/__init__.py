@@ -1,0 +1,1 @@
+"""Find secrets and personal data before they are sealed into a bundle."""

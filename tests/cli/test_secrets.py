@@ -1,0 +1,118 @@
+"""`pack` refuses to seal secrets and persons, and tells no value of them anywhere."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+
+from tests.cli.conftest import reprobundle
+from tests.pack.secrets_corpus import expand
+
+TOKEN = expand("hf~_<a34>", 11).decode()
+
+
+def pack(project, *options, command=("python", "train.py")):
+    """Pack with a temporary folder of its own, and return what was left there."""
+    target = project.parent / "x.rpb.zip"
+    temporary = project.parent / "tmp"
+    temporary.mkdir(exist_ok=True)
+    done = reprobundle(
+        "pack",
+        "-o",
+        target,
+        "--seed",
+        "7",
+        "-q",
+        *options,
+        "--",
+        *command,
+        cwd=project,
+        env={"TMPDIR": str(temporary)},
+    )
+    return target, done, [path for path in temporary.rglob("*") if path.is_file()]
+
+
+def tells(text):
+    return any(TOKEN[start : start + 6] in text for start in range(len(TOKEN) - 5))
+
+
+def refused(project, *options, command=("python", "train.py")):
+    target, done, left = pack(project, *options, command=command)
+    assert done.status == 20, done.out + done.err
+    assert not target.exists()
+    assert not tells(done.out + done.err)
+    assert not any(tells(path.read_text(errors="replace")) for path in left)
+    (line,) = [
+        line for line in done.err.splitlines() if line.startswith("reprobundle:")
+    ]
+    return line, done
+
+
+def test_a_token_in_the_project_is_refused_before_anything_runs(project):
+    (project / ".env").write_text(f"USER=a\nHF={TOKEN}\n")
+    line, done = refused(project)
+    assert ".env:2 (huggingface-token)" in line
+    assert "--exclude PATH" in line
+    assert "measured pass" not in done.err
+
+
+def test_an_excluded_file_is_not_in_the_bundle(project):
+    (project / ".env").write_text(f"HF={TOKEN}\n")
+    target, done, _ = pack(project, "--exclude", ".env")
+    assert done.status == 0, done.err
+    with zipfile.ZipFile(target) as archive:
+        assert "project/.env" not in archive.namelist()
+        assert not any(
+            TOKEN.encode() in archive.read(name) for name in archive.namelist()
+        )
+
+
+def test_what_the_author_allows_is_in_the_record_by_kind_and_place(project):
+    (project / ".env").write_text(f"HF={TOKEN}\n")
+    target, done, _ = pack(project, "--allow-sensitive", "huggingface-token@.env")
+    assert done.status == 0, done.err
+    with zipfile.ZipFile(target) as archive:
+        record = json.loads(archive.read("runs/1/record.json"))
+    (remark,) = [one for one in record["remarks"] if one["id"] == "sensitive-allowed"]
+    assert remark["where"] == ".env:1"
+    assert "huggingface-token" in remark["text"]
+    assert reprobundle("verify", "--integrity", target).status == 0
+
+
+def test_a_token_on_the_command_line_is_refused(project):
+    line, _ = refused(project, command=("python", "train.py", f"--token={TOKEN}"))
+    assert "command (huggingface-token)" in line
+
+
+def test_tokens_that_the_run_prints_or_writes_are_refused(project):
+    first, second = TOKEN[:10], TOKEN[10:]
+    (project / "late.py").write_text(
+        f"token = '{first}' + '{second}'\n"
+        "print('using', token)\n"
+        "open('out.csv', 'w').write('id,email\\n1,ann@lab.org\\n')\n"
+    )
+    line, done = refused(project, command=("python", "late.py"))
+    assert "stdout.txt:1 (huggingface-token)" in line
+    assert "outputs/out.csv:1 column email" in line
+    assert "measured pass" in done.err
+
+
+def test_the_last_line_of_a_failure_is_told_without_its_token(project):
+    first, second = TOKEN[:10], TOKEN[10:]
+    code = f"raise ValueError('bad token ' + '{first}' + '{second}')"
+    _, done, _ = pack(project, command=("python", "-c", code))
+    assert done.status == 22
+    assert "ValueError: bad token [huggingface-token]" in done.err
+    assert TOKEN not in done.err
+
+
+def test_no_variable_is_recorded_that_is_not_on_the_list(project, monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    monkeypatch.setenv("MY_SETTING", "planted-value-4711")
+    target, done, _ = pack(project)
+    assert done.status == 0, done.err
+    with zipfile.ZipFile(target) as archive:
+        sealed = b"".join(archive.read(name) for name in archive.namelist())
+    assert TOKEN.encode() not in sealed
+    assert b"planted-value-4711" not in sealed
+    assert b"MY_SETTING" not in sealed
