@@ -48,6 +48,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--straight", action="store_true", help="train on without the stop half-way"
     )
+    parser.add_argument(
+        "--resume", action="store_true", help="go on from OUT/halfway.pt if it exists"
+    )
     return parser.parse_args()
 
 
@@ -98,6 +101,9 @@ def main() -> None:
     )
     trainer = Trainer(config, device)
     halfway = max(1, config["epochs"] // 2)
+    if arguments.resume and (out / "halfway.pt").exists():
+        trainer.resume(out / "halfway.pt")
+        print(f"resumed after epoch {trainer.epoch}")
     while trainer.epoch < config["epochs"]:
         loss = trainer.train_epoch(loader)
         print(f"epoch {trainer.epoch}/{config['epochs']}: loss {loss:.4f}")

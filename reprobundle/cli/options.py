@@ -39,6 +39,20 @@ def size_bytes(text: str) -> int:
     return int(float(match[1]) * _UNITS[match[2]])
 
 
+restart_option = click.option(
+    "--restart-check",
+    is_flag=True,
+    help="Also stop the run after a checkpoint, resume it, and compare the result "
+    "with the straight run's.",
+)
+resume_option = click.option(
+    "--resume-command",
+    default="",
+    metavar="COMMAND",
+    help="What resumes the run, if it is not the command itself; one quoted line.",
+)
+
+
 def split(text: str) -> tuple[str, ...]:
     """Return the parts of a comma-separated list."""
     return tuple(part.strip() for part in text.split(",") if part.strip())

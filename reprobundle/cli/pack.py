@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reprobundle.cli.options import DEVICES, say, size_bytes, split
+from reprobundle.cli.options import (
+    DEVICES,
+    restart_option,
+    resume_option,
+    say,
+    size_bytes,
+    split,
+)
 
 if TYPE_CHECKING:
     from reprobundle.pack.contents import ExternalChoice
@@ -119,6 +126,8 @@ class _CommandAfterDashes(click.Command):
     type=click.Path(path_type=Path),
     help="Top of the project. [default: the git root, else the working directory]",
 )
+@restart_option
+@resume_option
 @click.option("--device", type=click.Choice(DEVICES), default="as-is")
 @click.option("--purpose", default="", help="What the result is for, one sentence.")
 @click.option("--scenario", default="", help="The bounded case that is accepted.")
@@ -173,6 +182,8 @@ def pack(
     expect_failure: bool,
     passes: str,
     project: Path | None,
+    restart_check: bool,
+    resume_command: str,
     device: str,
     purpose: str,
     scenario: str,
@@ -192,7 +203,7 @@ def pack(
     from reprobundle.format.policy import Intent
     from reprobundle.pack.options import PackOptions
     from reprobundle.pack.pack import pack as run_pack
-    from reprobundle.pack.passes import parse_passes
+    from reprobundle.pack.passes import parse_command, parse_passes
     from reprobundle.pack.policy import parse_metric
     from reprobundle.pack.stated import parse_facts
     from reprobundle.report.packed import render_packed
@@ -223,7 +234,8 @@ def pack(
             fallback="allowed" if fallback == "allowed" else "forbidden",
         ),
         expect_failure=expect_failure,
-        passes=parse_passes(passes),
+        passes=parse_passes(f"{passes},restart" if restart_check else passes),
+        resume_command=parse_command(resume_command),
         device=device,
         output_limit_bytes=output_limit,
         output_budget_bytes=output_budget,

@@ -14,6 +14,8 @@ from reprobundle.cli.options import (
     allow_option,
     bundle_argument,
     json_option,
+    restart_option,
+    resume_option,
     say,
     split,
 )
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="Passes to make; evidence is traced, and left out where torch is not loaded.",
 )
+@restart_option
+@resume_option
 @click.option("--device", type=click.Choice(DEVICES), default="as-is")
 @click.option(
     "--record",
@@ -93,6 +97,8 @@ def replay(
     claims: str,
     smoke: bool,
     passes: str,
+    restart_check: bool,
+    resume_command: str,
     device: str,
     record_file: Path | None,
     data: tuple[str, ...],
@@ -109,7 +115,7 @@ def replay(
     This runs the code in the bundle. The bundle is checked first, the command is
     shown, and you are asked.
     """
-    from reprobundle.pack.passes import parse_passes
+    from reprobundle.pack.passes import parse_command, parse_passes
     from reprobundle.replay.options import ReplayOptions
     from reprobundle.replay.replay import inspect_plan
 
@@ -117,7 +123,8 @@ def replay(
         bundle=bundle,
         environment=environment,
         device=device,
-        passes=parse_passes(passes),
+        passes=parse_passes(f"{passes},restart" if restart_check else passes),
+        resume_command=parse_command(resume_command),
         claims=_claims(claims, smoke=smoke),
         record_file=record_file,
         data=data,

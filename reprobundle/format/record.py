@@ -646,6 +646,25 @@ class ContentMember(
     blake3: Digest
 
 
+class Restart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A run that was stopped after a checkpoint and started again.
+
+    Attributes:
+        checkpoint: Project file that had just been saved.
+        steps_before: Optimizer steps of the stopped process.
+        steps_after: Optimizer steps of the resumed one.
+        command: What resumed it, as a record stores arguments; empty for the same
+            command.
+        reason: Why it shows nothing about resuming; empty if it does.
+    """
+
+    checkpoint: str = ""
+    steps_before: Count = 0
+    steps_after: Count = 0
+    command: tuple[str, ...] = ()
+    reason: str = ""
+
+
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One run.
 
@@ -653,8 +672,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         schema: Always ``reprobundle/record/1``.
         bundle: Id of the bundle a replay ran; empty inside the seal.
         role: ``reference``, ``repeat``, ``claim`` (a claim's own command),
-            ``evidence`` (a traced run of either) or ``replay``.
-        pass_name: ``measured``, ``repeat`` or ``evidence``. An evidence pass is
+            ``evidence`` (a traced run of either), ``restart`` (one that was stopped
+            and resumed) or ``replay``.
+        pass_name: ``measured``, ``repeat``, ``evidence`` or ``restart``. An evidence
+            pass is
             traced, so it states neither phases nor memory; its outputs show that
             tracing changed nothing.
         claim: Name of the claim the command serves; ``main`` for the main command.
@@ -668,6 +689,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         platform: ``linux``, ``darwin``; the Linux reference is found by it.
         environment: Facts by dotted name.
         ranks: Ranks of a distributed run, by number; empty for any other run.
+        restart: What was stopped and resumed; only in a restart pass, whose other
+            fields describe the resumed process.
         files_digest: BLAKE3 over the sorted ``digest  path`` lines of the project
             files the run started from: two runs of one bundle agree in it.
         withheld: Those of these files that the bundle holds by digest only.
@@ -675,8 +698,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     schema: Literal["reprobundle/record/1"] = RECORD_SCHEMA
     bundle: str = ""
-    role: Literal["reference", "repeat", "claim", "evidence", "replay"]
-    pass_name: Literal["measured", "repeat", "evidence"]
+    role: Literal["reference", "repeat", "claim", "evidence", "restart", "replay"]
+    pass_name: Literal["measured", "repeat", "evidence", "restart"]
     claim: str = "main"
     runs: Count = 0
     occasion: str = ""
@@ -689,6 +712,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     randomness: Randomness
     processes: tuple[Process, ...]
     ranks: tuple[Rank, ...] = ()
+    restart: Restart | None = None
     phases: tuple[Phase, ...]
     memory: Memory
     devices: Devices

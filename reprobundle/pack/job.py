@@ -71,6 +71,7 @@ from reprobundle.run.project import (
     list_files,
     make_stage,
 )
+from reprobundle.run.restart import execute_restart
 from reprobundle.run.space import require_space
 from reprobundle.run.stand_ins import stand_in_plan, stand_in_remarks, with_remarks
 from reprobundle.verify.compare import compare_records
@@ -303,6 +304,23 @@ class PackJob:
         repeats = "repeat" in self.options.passes
         return with_remarks(done, excluded_remarks(read, repeats=repeats))
 
+    def restart_pass(self) -> Assembled:
+        """Stop the command after a checkpoint, resume it, run it to its end."""
+        self.say("restart pass: stopping it after a checkpoint and resuming it")
+        names = sorted(self.contents.members)
+        plan = self._plan(names, self.command, pass_name="restart")
+        resume = self.options.resume_command
+        if resume:
+            resume = recorded_argv(resume, self.project.root)
+        run = execute_restart(plan, self.folder / "restart", resume)
+        if run.restart is not None and run.restart.reason:
+            raise PackRefusedError(
+                f"no restart check: {run.restart.reason}",
+                advice="have the command go on from its checkpoint when it finds one, "
+                "or name the command that does with --resume-command",
+            )
+        return self._assemble(run, role="restart")
+
     def _claim_command(self, claim: Claim) -> Command:
         return msgspec.structs.replace(
             self.command, argv=recorded_argv(claim.command, self.project.root)
@@ -334,7 +352,7 @@ class PackJob:
         self,
         run: FinishedRun,
         *,
-        role: Literal["reference", "repeat", "claim", "evidence"],
+        role: Literal["reference", "repeat", "claim", "evidence", "restart"],
         claim: str = "main",
     ) -> Assembled:
         return assemble(

@@ -39,6 +39,8 @@ class PackOptions:
         intent: Purpose, scenario, platforms, fallback.
         expect_failure: Whether failing is the result.
         passes: Which passes to make.
+        resume_command: What resumes the run in the restart pass; empty for the
+            command itself.
         device: ``as-is`` or a device type.
         output_limit_bytes: Largest single output.
         output_budget_bytes: What the outputs of one run may take; the largest of them
@@ -65,6 +67,7 @@ class PackOptions:
     intent: Intent = field(default_factory=Intent)
     expect_failure: bool = False
     passes: tuple[PassName, ...] = ("measured", "repeat", "evidence")
+    resume_command: tuple[str, ...] = ()
     device: str = "as-is"
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
     output_budget_bytes: int = OUTPUT_BUDGET_BYTES

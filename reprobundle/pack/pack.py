@@ -51,6 +51,8 @@ def pack(
         claims += job.stand_in_pass()
         job.settle_policy(reference, repeat)
         runs = [reference, *([repeat] if repeat else []), *claims, *traced]
+        if "restart" in options.passes:
+            runs.append(job.restart_pass())
         sealed = job.write(runs, progress)
     return Packed(
         path=options.output,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Literal, cast, get_args
 
 from reprobundle.errors import BadCallError
 
-PassName = Literal["measured", "repeat", "evidence"]
+PassName = Literal["measured", "repeat", "evidence", "restart"]
 
 
 def parse_passes(text: str) -> tuple[PassName, ...]:
@@ -30,3 +31,18 @@ def parse_passes(text: str) -> tuple[PassName, ...]:
             advice="use --passes measured or --passes measured,repeat",
         )
     return cast("tuple[PassName, ...]", names)
+
+
+def parse_command(text: str) -> tuple[str, ...]:
+    """Return the words of a command that was given as one line.
+
+    Raises:
+        BadCallError: A quote is not closed.
+    """
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise BadCallError(
+            f"the command {text!r} cannot be split into words: {error}",
+            advice="quote it as for a shell",
+        ) from error

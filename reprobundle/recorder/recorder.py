@@ -32,6 +32,7 @@ from .seeds import Seeds
 from .session import Session
 from .shapes import Shapes
 from .shim import ShimFinder
+from .stop import StopAfterCheckpoint
 from .training import Training
 from .values import Values
 
@@ -142,6 +143,10 @@ class Recorder:
         watch("torch.export", self.saving.watch_export)
         watch("torch.onnx", self.saving.watch_onnx)
         watch("safetensors", self.saving.watch_safetensors, timed=True)
+        if self.session.stops:
+            stop = StopAfterCheckpoint(self.session, self._steps)
+            watch("torch", stop.install)
+            watch("safetensors", stop.watch_safetensors)
 
     def _on_torch(self, torch: ModuleType) -> None:
         attempt = self.session.attempt

@@ -94,6 +94,7 @@ class Session:
         seed: To be set before the user's code, or None.
         device: ``as-is``, ``cpu``, ``cuda`` or ``mps``.
         traced: Whether this is an evidence pass: its times are thrown away.
+        stops: Whether the run is to be stopped after a checkpoint.
         kind: ``main``, ``python``, ``fork`` or ``helper``.
         pid: Of this process; differs from ``os.getpid()`` only inside a fork that
             has not been noticed yet.
@@ -107,6 +108,7 @@ class Session:
         self.seed: int | None = config.get("seed")
         self.device: str = config.get("device") or "as-is"
         self.traced: bool = config.get("pass") == "evidence"
+        self.stops: bool = config.get("pass") == "restart"
         self.argv = tuple(sys.orig_argv)
         self.kind = self._first_kind()
         self._begin()

@@ -54,6 +54,7 @@ from reprobundle.run.execute import PassPlan, execute
 from reprobundle.run.lock import Drift
 from reprobundle.run.package_origin import normalised
 from reprobundle.run.project import Stage
+from reprobundle.run.restart import execute_restart
 from reprobundle.run.space import require_space
 from reprobundle.run.stand_ins import stand_in_plan, stand_in_remarks, with_remarks
 from reprobundle.run.withheld import problem
@@ -223,14 +224,18 @@ class ReplayJob:
         if lacking:
             return self._stopped(planned, _no_data(lacking[0]))
         command, missing = self._placed(reference)
-        traced = planned.pass_name == "evidence"
-        folder = self.folder / f"{'traced' if traced else 'run'}{planned.number}"
+        folder = self.folder / f"{planned.pass_name}{planned.number}"
         if missing:
             return self._stopped(
                 planned,
                 _no_data(missing),
             )
-        run = execute(self._plan(command, reference, planned.pass_name), folder)
+        plan = self._plan(command, reference, planned.pass_name)
+        if planned.pass_name == "restart":
+            resume = self.options.resume_command or planned.resume
+            run = execute_restart(plan, folder, resume)
+        else:
+            run = execute(plan, folder)
         assembled = assemble(
             run,
             role="replay",

@@ -19,6 +19,8 @@ class ReplayOptions:
         device: ``as-is``, ``cpu``, ``cuda`` or ``mps``.
         passes: Passes of the main command.
         claims: Names of the claims to run; empty for all.
+        resume_command: What resumes the run in the restart pass; empty for what the
+            author used.
         record_file: Write the records there as a replay file instead of attaching
             them; needed where the bundle cannot be written.
         data: ``PATH=FILE``: the caller's own copies of withheld files.
@@ -35,6 +37,7 @@ class ReplayOptions:
     device: str = "as-is"
     passes: tuple[str, ...] = ("measured", "evidence")
     claims: tuple[str, ...] = ()
+    resume_command: tuple[str, ...] = ()
     record_file: Path | None = None
     data: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()

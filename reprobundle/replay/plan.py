@@ -34,11 +34,13 @@ class PlannedRun:
         number: Its number in the bundle.
         record: Its record.
         pass_name: The pass to make of it.
+        resume: For the restart pass, the command that resumes; empty for the same.
     """
 
     number: int
     record: Record
     pass_name: PassName = "measured"
+    resume: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,17 @@ def _wanted(
         for run in measured:
             if run.record.loaded_torch:
                 yield PlannedRun(run.number, run.record, "evidence")
+    if "restart" in passes:
+        yield from _restarts(sealed)
+
+
+def _restarts(sealed: Sequence[PlannedRun]) -> Iterator[PlannedRun]:
+    """Yield the main command, to be resumed as its author did."""
+    made = [run.record.restart for run in sealed if run.record.restart is not None]
+    resume = made[0].command if made else ()
+    for run in sealed:
+        if run.record.role == "reference":
+            yield PlannedRun(run.number, run.record, "restart", resume)
 
 
 def _optional(bundle: Bundle, path: str) -> bytes | None:

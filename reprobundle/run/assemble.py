@@ -22,6 +22,7 @@ from reprobundle.format.record import (
     Outcome,
     Record,
     Remark,
+    Restart,
     WithheldFile,
 )
 from reprobundle.run import (
@@ -44,7 +45,7 @@ from reprobundle.run.system_packages import package_facts
 
 OUTPUT_LIMIT_BYTES = 4 << 30
 
-PassName = Literal["measured", "repeat", "evidence"]
+PassName = Literal["measured", "repeat", "evidence", "restart"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ class FinishedRun:
         work: A folder for files made on the way.
         device: Device asked for.
         pass_name: As in `Record`.
+        restart: As in `Record`.
         metrics: Numbers to read from the standard output.
         hide: Pairs of text and replacement for every recorded text.
         extra_facts: Facts that the launcher knows, such as the git commit.
@@ -79,6 +81,7 @@ class FinishedRun:
     withheld: tuple[WithheldFile, ...] = ()
     device: str = "as-is"
     pass_name: PassName = "measured"
+    restart: Restart | None = None
     metrics: tuple[Metric, ...] = ()
     hide: list[tuple[str, str]] = field(default_factory=list)
     extra_facts: Mapping[str, Fact] = field(default_factory=dict)
@@ -103,7 +106,7 @@ class Assembled:
 def assemble(
     run: FinishedRun,
     *,
-    role: Literal["reference", "repeat", "claim", "evidence", "replay"],
+    role: Literal["reference", "repeat", "claim", "evidence", "restart", "replay"],
     claim: str = "main",
     bundle: str = "",
     compared_run: int = 0,
@@ -181,6 +184,7 @@ def assemble(
         randomness=known,
         processes=processes,
         ranks=ranks.ranks(files, run.places.scratch),
+        restart=run.restart,
         phases=phases,
         memory=log,
         devices=facts.devices(files, environment, run.device),

@@ -276,6 +276,13 @@ class Parameters(Event, frozen=True, tag="parameters"):
     reason: str = ""
 
 
+class Stopped(Event, frozen=True, tag="stopped"):
+    """The recorder is about to stop the run: after this checkpoint and this step."""
+
+    checkpoint: str
+    steps: int
+
+
 class Trouble(Event, frozen=True, tag="trouble"):
     """A part of the recorder failed; the run went on without it."""
 
@@ -316,6 +323,7 @@ AnyEvent = (
     | CellError
     | RankEvent
     | Parameters
+    | Stopped
     | Trouble
     | End
 )

@@ -12,7 +12,7 @@ from reprobundle.format.record import Command, Fact, WithheldFile
 from reprobundle.run.accessed import Places
 from reprobundle.run.assemble import OUTPUT_LIMIT_BYTES, FinishedRun, PassName
 from reprobundle.run.command import run_environment, runnable_argv
-from reprobundle.run.launch import launch, make_session
+from reprobundle.run.launch import Launched, launch, make_session
 from reprobundle.run.project import Stage, changed_files, make_scratch, snapshot
 
 
@@ -62,21 +62,51 @@ def execute(plan: PassPlan, folder: Path) -> FinishedRun:
     Raises:
         BadCallError: The command cannot be started.
     """
+    scratch = new_scratch(plan, folder)
+    before = snapshot(scratch)
+    launched = launch_in(plan, folder / "session", scratch)
+    return finished(plan, folder, scratch, before=before, launched=launched)
+
+
+def new_scratch(plan: PassPlan, folder: Path) -> Path:
+    """Make the folder in which the command runs, and return it resolved."""
     scratch = folder / "project"
     make_scratch(plan.stage, plan.names, scratch)
-    scratch = scratch.resolve()
+    (folder / "work").mkdir()
+    return scratch.resolve()
+
+
+def launch_in(
+    plan: PassPlan,
+    session_folder: Path,
+    scratch: Path,
+    *,
+    argv: tuple[str, ...] = (),
+    pass_name: PassName | None = None,
+) -> Launched:
+    """Run a command to its end in `scratch`.
+
+    Args:
+        plan: Of the pass.
+        session_folder: New folder for the session.
+        scratch: From `new_scratch`.
+        argv: As recorded; the plan's command by default.
+        pass_name: What the recorder is told; the plan's by default.
+
+    Raises:
+        BadCallError: The command cannot be started.
+    """
     session = make_session(
-        folder / "session",
+        session_folder,
         scratch,
         seed=plan.command.seed,
         device=plan.device,
-        pass_name=plan.pass_name,
+        pass_name=pass_name or plan.pass_name,
     )
-    work = folder / "work"
-    work.mkdir()
-    before = snapshot(scratch)
-    launched = launch(
-        runnable_argv(plan.command.argv, scratch, plan.python, device=plan.device),
+    return launch(
+        runnable_argv(
+            argv or plan.command.argv, scratch, plan.python, device=plan.device
+        ),
         session=session,
         working_directory=scratch / plan.command.working_directory,
         environment=run_environment(
@@ -88,6 +118,25 @@ def execute(plan: PassPlan, folder: Path) -> FinishedRun:
         ),
         echo=plan.echo,
     )
+
+
+def finished(
+    plan: PassPlan,
+    folder: Path,
+    scratch: Path,
+    *,
+    before: dict[str, tuple[int, int]],
+    launched: Launched,
+) -> FinishedRun:
+    """Return what is known after the command ended.
+
+    Args:
+        plan: Of the pass.
+        folder: Holds the folders of the run.
+        scratch: From `new_scratch`.
+        before: Snapshot of it before anything ran.
+        launched: From `launch_in`.
+    """
     return FinishedRun(
         launched=launched,
         places=Places(
@@ -101,7 +150,7 @@ def execute(plan: PassPlan, folder: Path) -> FinishedRun:
         changed=changed_files(scratch, before),
         command=plan.command,
         python=plan.python,
-        work=work,
+        work=folder / "work",
         device=plan.device,
         pass_name=plan.pass_name,
         metrics=plan.metrics,

@@ -189,6 +189,13 @@ CHECKS: tuple[Check, ...] = (
         "The allocators of both runs had the same limits, and the replay's memory "
         "does not grow from round to round where the reference's did not.",
     ),
+    Check(
+        "V22",
+        "result",
+        "restart",
+        "A run that was stopped after a checkpoint and resumed gives what the straight "
+        "run gave, where that was asked for.",
+    ),
 )
 
 BY_NUMBER: Mapping[str, Check] = MappingProxyType(

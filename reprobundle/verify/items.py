@@ -328,6 +328,24 @@ EVERY_ITEM: tuple[Item, ...] = (
     ),
     # --- all replays together
     Item(
+        "restart-asked",
+        "V22",
+        "Nobody asked whether the result survives a stop and a resume.",
+    ),
+    Item(
+        "restart-made",
+        "V22",
+        "A restart check was asked for, and it shows nothing about a resume.",
+        _UNKNOWN,
+    ),
+    Item(
+        "restart-differs",
+        "V22",
+        "Stopped and resumed, the result is another one: a warning about the "
+        "author's own restart pass, a no for a replayed one.",
+        {**_DIFFERS, **_WARNS, **_UNKNOWN},
+    ),
+    Item(
         "replayed",
         "V20",
         "Nobody has replayed the bundle.",

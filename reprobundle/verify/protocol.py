@@ -142,7 +142,7 @@ def _steps(reference: Record, replay: Record) -> Finding:
     if "evidence" in (reference.pass_name, replay.pass_name):
         reason = "a traced pass keeps no counts of phases"
         return finding("same-steps", "not-applicable", reason)
-    expected, got = _step_count(reference), _step_count(replay)
+    expected, got = optimizer_steps(reference), optimizer_steps(replay)
     if expected == got == 0:
         return finding("same-steps", "not-applicable", "no optimizer step was seen")
     if expected == got:
@@ -157,7 +157,8 @@ def _steps(reference: Record, replay: Record) -> Finding:
     )
 
 
-def _step_count(record: Record) -> int:
+def optimizer_steps(record: Record) -> int:
+    """Return how many optimizer steps were timed in the run."""
     return sum(phase.count for phase in record.phases if phase.name == OPTIMIZER)
 
 

@@ -30,6 +30,8 @@ from reprobundle.verify.checks import finding, unmade
 from reprobundle.verify.claims import Replay, check_claims, claim_results, deciding
 from reprobundle.verify.completeness import check_completeness
 from reprobundle.verify.content import attached
+from reprobundle.verify.content import sealed as sealed_content
+from reprobundle.verify.ending import is_finished
 from reprobundle.verify.integrity import (
     check_identity,
     check_opened,
@@ -44,7 +46,8 @@ from reprobundle.verify.reference import (
     check_traced,
 )
 from reprobundle.verify.replays import read_replay
-from reprobundle.verify.sealed import Sealed, read_sealed
+from reprobundle.verify.restart import Restarted, check_restart
+from reprobundle.verify.sealed import REFERENCE_RUN, Sealed, read_sealed
 from reprobundle.verify.second_opinion import OwnPolicy, laid_over, second_opinion
 from reprobundle.verify.verdict import (
     Decision,
@@ -174,6 +177,7 @@ class _Verification:
         self.own_policy: OwnPolicy | None = None
         self.sealed: Sealed | None = None
         self.replays: list[Replay] = []
+        self.restarts: list[Replay] = []
 
     # --- integrity
 
@@ -197,8 +201,12 @@ class _Verification:
         for replay_id in source.replay_ids:
             record, about = read_replay(self.bundle, source, replay_id)
             self.state.findings += about
-            if record is not None:
-                self.replays.append(Replay(replay_id, record, source))
+            if record is None:
+                continue
+            # A restart pass is no replay of its own: it is judged by V22 alone.
+            is_restart = record.pass_name == "restart" and not record.outcome.stop
+            kept = self.restarts if is_restart else self.replays
+            kept.append(Replay(replay_id, record, source))
 
     def _is_broken(self) -> bool:
         broken = (Verdict.UNREADABLE, Verdict.TAMPERED)
@@ -224,6 +232,7 @@ class _Verification:
             return self._integrity_verdict()
         findings += check_repeat(self.bundle, self.sealed)
         findings += check_traced(self.bundle, self.sealed)
+        findings += check_restart(self.sealed, self._restarted(self.sealed))
         by_replay = {one.id: self._judge(self.sealed, one) for one in chosen}
         self.state.judgements += by_replay.values()
         advice = f"reprobundle replay {self.bundle.path.name}"
@@ -245,6 +254,43 @@ class _Verification:
         own = decide(self.state.findings, base)
         reasons = [*own.reasons, *(reason for one in judged for reason in one.reasons)]
         return Decision(own.verdict, _ordered(own, judged, reasons))
+
+    def _restarted(self, sealed: Sealed) -> list[Restarted]:
+        """Return the author's restart pass and the newest replayed one."""
+        found = []
+        for number, record in sealed.runs.items():
+            if record.role == "restart":
+                straight = sealed.reference
+                found.append(
+                    Restarted(
+                        f"runs/{number}",
+                        record,
+                        sealed_content(self.bundle, number, record),
+                        straight,
+                        sealed_content(self.bundle, REFERENCE_RUN, straight),
+                        is_sealed=True,
+                    )
+                )
+        mine = [one for one in self.restarts if one.source is self.source]
+        return [*found, *(self._replayed(sealed, one) for one in mine[-1:])]
+
+    def _replayed(self, sealed: Sealed, one: Replay) -> Restarted:
+        """Return a replayed restart pass with the straight run of its occasion."""
+        straight = sealed.reference
+        content = sealed_content(self.bundle, REFERENCE_RUN, straight)
+        for other in self.replays:
+            same = other.group == one.group and other.record.pass_name == "measured"
+            if same and is_finished(other.record):
+                straight = other.record
+                content = attached(self.bundle, other.source, other.id, straight)
+        return Restarted(
+            f"replays/{one.id}",
+            one.record,
+            attached(self.bundle, one.source, one.id, one.record),
+            straight,
+            content,
+            is_sealed=False,
+        )
 
     def _chosen(self, wanted: str | None) -> list[Replay]:
         """Return the replays to judge, newest last."""
@@ -273,6 +319,7 @@ class _Verification:
     def _not_asked_for(self) -> Iterator[Finding]:
         reason = "only integrity and completeness were asked for"
         yield finding("reference-not-repeatable", "not-checked", reason)
+        yield finding("restart-asked", "not-checked", reason)
         yield finding("tracing-changed-reference", "not-checked", reason)
         for one in self.replays:
             yield finding("same-run", "not-checked", reason, where=f"replays/{one.id}")

@@ -1,4 +1,4 @@
-"""The vectors of the checks V8 to V21: what replays come to, and with which word.
+"""The vectors of the checks V8 to V22: what replays come to, and with which word.
 
 Most are replay files for one bundle, the one that nobody has replayed.
 """
@@ -493,6 +493,22 @@ BUNDLE_CASES = (
         WARNED,
         "The repeat pass is outside the tolerance; the attached replay is not.",
         files.attached(files.repeat_differs()),
+    ),
+    _own(
+        "restart_differs",
+        "V22",
+        "warning",
+        WARNED,
+        "Stopped after a checkpoint and resumed, the author's run gave another result.",
+        files.attached(files.restarted(b"0.5")),
+    ),
+    _own(
+        "restart_resumed_nothing",
+        "V22",
+        "invalid",
+        "INCOMPLETE",
+        "The restart pass says itself that nothing was resumed.",
+        files.attached(files.restarted(b"0.75", reason="it began anew")),
     ),
     _own(
         "claim_not_replayed",

@@ -97,6 +97,16 @@ def repeat_differs() -> Story:
     return Story(runs=[(Run(), {}), (repeat, role)])
 
 
+def restarted(accuracy: bytes, **changes: object) -> Story:
+    """Return a bundle whose restart pass gave this accuracy."""
+    resumed = Run({OUTPUT: b'{"accuracy": ' + accuracy + b"}\n"})
+    restart = {"checkpoint": "state.pt", "steps_before": 3, "steps_after": 2}
+    role = {"role": "restart", "pass_name": "restart"}
+    return Story(
+        runs=[(Run(), {}), (resumed, {**role, "restart": {**restart, **changes}})]
+    )
+
+
 def begun() -> Story:
     """Return a bundle whose reference tells what it began with."""
     run = Run({"logits.npy": Array()}, {"randomness": began("00" * 8)})

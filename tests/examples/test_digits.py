@@ -91,6 +91,15 @@ def test_a_resumed_run_gives_the_bytes_of_a_straight_one(
     assert (short / name).read_bytes() == (straight / name).read_bytes()
 
 
+def test_a_run_that_finds_a_state_goes_on_from_it(short: Path, tmp_path: Path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "halfway.pt").write_bytes((short / "halfway.pt").read_bytes())
+    resumed = train_digits(out, "--epochs", "2", "--resume")
+    for name in sorted(OUTPUTS):
+        assert (resumed / name).read_bytes() == (short / name).read_bytes(), name
+
+
 def test_a_straight_run_saves_no_state_half_way(straight: Path):
     assert not (straight / "halfway.pt").exists()
 

@@ -38,6 +38,7 @@ from reprobundle.format.record import (
     Randomness,
     Rank,
     Remark,
+    Restart,
 )
 from reprobundle.format.writer import Source
 from reprobundle.verify import integrity
@@ -197,6 +198,18 @@ def other_start(bench):
     return bench.verify()
 
 
+def restarted(outputs, restart, **changes):
+    """A replay with a restart pass of the same occasion."""
+
+    def case(bench):
+        bench.pack().replay()
+        fixed = {"pass_name": "restart", "restart": restart, **changes}
+        bench.replay(Run(dict(outputs)), **fixed)
+        return bench.verify()
+
+    return case
+
+
 def tracing_differs(bench):
     bench.evidence = Run(FAR)
     bench.pack().replay()
@@ -316,6 +329,8 @@ CASES = {
     "reference-trouble": sealed(processes=MISSED),
     "reference-not-repeatable": repeat_differs,
     "tracing-changed-reference": tracing_differs,
+    "restart-made": restarted(OUTPUTS, Restart(reason="it began anew")),
+    "restart-differs": restarted(FAR, Restart(checkpoint="state.pt", steps_after=1)),
     "same-run": replayed(runs=9),
     "same-files": replayed(files_digest="0" * 64),
     "same-command": replayed(command=Command(argv=("python", "x.py"), seed=0)),
@@ -520,3 +535,26 @@ def test_a_policy_without_rows_compares_floats_exactly(bench):
     bench.policy = Policy()
     bench.pack().replay(Run(dict(NEAR)))
     assert bench.verify().verdict == "NOT REPRODUCED"
+
+
+def test_a_restart_that_agrees_with_the_straight_replay_passes(bench):
+    report = restarted(OUTPUTS, Restart(checkpoint="state.pt", steps_after=1))(bench)
+    assert report.exit_status == 0
+    assert found(report, "restart-differs", "pass")
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"outcome": Outcome(exit_status=0, completed=False)}, "did not end by itself"),
+        ({"files_digest": "0" * 64}, "started from other files"),
+    ],
+)
+def test_a_restart_that_shows_nothing_keeps_the_verdict_from_green(
+    bench, changes, reason
+):
+    restart = Restart(checkpoint="state.pt", steps_after=1)
+    report = restarted(OUTPUTS, restart, **changes)(bench)
+    (finding_,) = found(report, "restart-made", "not-checked")
+    assert reason in finding_.reason
+    assert report.exit_status == 11
