@@ -78,7 +78,7 @@ class Launcher:
         self._count = 0
 
     def session(
-        self, project: Path, *, seed: int | None, device: str, traced: bool
+        self, project: Path, *, seed: int | None, device: str, traced: bool = False
     ) -> Path:
         self._count += 1
         session = self.folder / f"session-{self._count}"
