@@ -25,6 +25,7 @@ VERBS = {
     "status": "status",
     "inspect": "inspect",
     "diff": "diff",
+    "policy": "policy",
     "extract": "members",
     "cat": "members",
     "attach": "attachments",

@@ -40,7 +40,8 @@ def judge_bands(
 
 
 def _judged(band: Band, reference: Side, replay: Side) -> BandResult:
-    expected, got = _number(band, reference), _number(band, replay)
+    sides = (reference, replay)
+    expected, got = (last_number(band.metric, side) for side in sides)
     return BandResult(
         metric=band.metric,
         least=band.least,
@@ -63,10 +64,15 @@ def _result(band: Band, got: float | None) -> Result:
     return "within" if above and below else "outside"
 
 
-def _number(band: Band, side: Side) -> float | None:
-    """Return the last number of the output or of its column; None if there is none."""
+def last_number(metric: str, side: Side) -> float | None:
+    """Return the last number of ``OUTPUT`` or ``OUTPUT#COLUMN``, None if there is none.
+
+    Args:
+        metric: As a band names it.
+        side: A record and its content.
+    """
     record, content = side
-    name, _, column = band.metric.partition("#")
+    name, _, column = metric.partition("#")
     output = next((one for one in record.outputs if one.name == name), None)
     if output is None or output.stored not in ("here", "sealed"):
         return None

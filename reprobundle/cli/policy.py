@@ -1,0 +1,48 @@
+"""``reprobundle policy``: what the runs of a bundle say about honest tolerances."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from reprobundle.cli.options import bundle_argument, say
+
+
+@click.group()
+def policy() -> None:
+    """Work on policies: what counts as the same result."""
+
+
+@policy.command()
+@bundle_argument
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write the policy there instead of printing it.",
+)
+def suggest(*, bundle: Path, output: Path | None) -> int:
+    """Derive a policy from the repeat passes and replays of BUNDLE.
+
+    Tolerances are five times what the runs differ by. Where the difference grows with
+    the steps, the first rows and a band for the end are proposed instead. The author
+    is left open: pack refuses the file until somebody signs it.
+    """
+    from reprobundle.format.atomic import replacing
+    from reprobundle.format.canonical import encode
+    from reprobundle.report.suggested import policy_file
+    from reprobundle.verify.suggest import suggest as derive
+
+    derived = derive(bundle)
+    data = encode(policy_file(derived, bundle.name))
+    for note in derived.notes:
+        say(note)
+    if output is None:
+        click.echo(data.decode(), nl=False)
+    else:
+        with replacing(output) as descriptor:
+            os.write(descriptor, data)
+        say(f"written to {output}; add who and why, then pack with --policy")
+    return 0
