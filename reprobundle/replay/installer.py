@@ -176,7 +176,8 @@ class Installer:
                         log.write(line)
                         lines.append(line)
                         if line.startswith(TELLING):
-                            self.say(line.strip())
+                            # Who asked for a package says pip in brackets behind it.
+                            self.say(line.partition(" (from ")[0].strip())
                 except BaseException:
                     process.terminate()
                     raise
