@@ -30,6 +30,7 @@ ORIGINS: dict[str, tuple[str, str]] = {
     ),
     "SeedCall": ("wrapped seed functions", "tests/recorder/test_randomness.py"),
     "Loader": ("`DataLoader._get_iterator`", "tests/recorder/test_beginnings.py"),
+    "Drawn": ("the kernels of draws", "tests/recorder/test_draws.py"),
     "StartTensor": (
         "the first call of a module, the first optimizer step, the first batch",
         "tests/recorder/test_beginnings.py",

@@ -18,6 +18,7 @@ from reprobundle.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from reprobundle.format.record import DrawMode
     from reprobundle.pack.contents import ExternalChoice
 
 
@@ -129,6 +130,21 @@ class _CommandAfterDashes(click.Command):
 @restart_option
 @resume_option
 @click.option("--device", type=click.Choice(DEVICES), default="as-is")
+@click.option(
+    "--rng",
+    type=click.Choice(("native", "portable", "recorded")),
+    default="native",
+    show_default=True,
+    help="Random draws: torch's own, or by the CPU's generator for every device, or "
+    "that and kept for replays to start from.",
+)
+@click.option(
+    "--draws-limit",
+    default="64MiB",
+    show_default=True,
+    metavar="SIZE",
+    help="Budget for draws, first weights and batches kept with --rng recorded.",
+)
 @click.option("--purpose", default="", help="What the result is for, one sentence.")
 @click.option("--scenario", default="", help="The bounded case that is accepted.")
 @click.option(
@@ -185,6 +201,8 @@ def pack(
     restart_check: bool,
     resume_command: str,
     device: str,
+    rng: DrawMode,
+    draws_limit: str,
     purpose: str,
     scenario: str,
     accepting_platforms: str,
@@ -237,6 +255,8 @@ def pack(
         passes=parse_passes(f"{passes},restart" if restart_check else passes),
         resume_command=parse_command(resume_command),
         device=device,
+        rng=rng,
+        draws_limit_bytes=size_bytes(draws_limit),
         output_limit_bytes=output_limit,
         output_budget_bytes=output_budget,
         echo=not quiet,

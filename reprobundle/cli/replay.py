@@ -22,6 +22,7 @@ from reprobundle.cli.options import (
 from reprobundle.errors import EXIT_BAD_CALL
 
 if TYPE_CHECKING:
+    from reprobundle.format.record import DrawMode
     from reprobundle.replay.options import ReplayOptions
     from reprobundle.replay.plan import ReplayPlan
 
@@ -54,6 +55,11 @@ if TYPE_CHECKING:
 @restart_option
 @resume_option
 @click.option("--device", type=click.Choice(DEVICES), default="as-is")
+@click.option(
+    "--rng",
+    type=click.Choice(("native", "portable", "recorded")),
+    help="How random draws are made. [default: as in the reference]",
+)
 @click.option(
     "--record",
     "record_file",
@@ -100,6 +106,7 @@ def replay(
     restart_check: bool,
     resume_command: str,
     device: str,
+    rng: DrawMode | None,
     record_file: Path | None,
     data: tuple[str, ...],
     settings: tuple[str, ...],
@@ -123,6 +130,7 @@ def replay(
         bundle=bundle,
         environment=environment,
         device=device,
+        rng=rng or "",
         passes=parse_passes(f"{passes},restart" if restart_check else passes),
         resume_command=parse_command(resume_command),
         claims=_claims(claims, smoke=smoke),

@@ -235,6 +235,41 @@ class StartTensor(
     reason: str = ""
 
 
+DrawMode = Literal["native", "portable", "recorded"]
+
+
+class Drawn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How random draws were made (docs/draws.md).
+
+    Attributes:
+        mode: ``native``: by the generator of each device; ``portable``: by the CPU's
+            generator for every device; ``recorded``: portable, with the values of the
+            reference as far as they are kept.
+        moved: Draws for a device that the CPU's generator made.
+        followed: Draws of the main process that were counted; mode ``recorded`` only.
+        taken: Draws, weights and batches whose values came from the reference.
+        differing: Those of them for which this machine had other values.
+        missing: Kept draws of the reference that the run did not make.
+        stopped: Why no more values were taken; empty if nothing spoke against it.
+        kept: Draws, weights and batches that are kept here.
+        complete: Whether everything that was drawn is kept.
+        member: Member that holds them, relative to the record; empty if none does.
+        on_device: Devices whose own generator was drawn from nevertheless.
+    """
+
+    mode: DrawMode = "native"
+    moved: Count = 0
+    followed: Count = 0
+    taken: Count = 0
+    differing: Count = 0
+    missing: Count = 0
+    stopped: str = ""
+    kept: Count = 0
+    complete: bool = False
+    member: str = ""
+    on_device: tuple[str, ...] = ()
+
+
 class Randomness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Seeds, generator states and short draws that tell two machines apart.
 
@@ -252,6 +287,7 @@ class Randomness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             every one of them said so at its end. Empty when that is not known.
         loaders: The passes over data loaders in the main process, at most 20.
         start: Weights, first inputs and first batches the run began with.
+        drawn: How random draws were made.
     """
 
     seed: int | None = None
@@ -263,6 +299,7 @@ class Randomness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     absent: tuple[str, ...] = ()
     loaders: tuple[Loader, ...] = ()
     start: tuple[StartTensor, ...] = ()
+    drawn: Drawn = Drawn()
 
 
 class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -63,7 +63,7 @@ from reprobundle.run.conda import explicit_list
 from reprobundle.run.events import read_events
 from reprobundle.run.execute import PassPlan, execute
 from reprobundle.run.git_state import git_facts
-from reprobundle.run.launch import find_python
+from reprobundle.run.launch import Draws, find_python
 from reprobundle.run.project import (
     Project,
     Stage,
@@ -102,6 +102,7 @@ class PackJob:
         self.digests: dict[str, str] = {}
         self.withheld: tuple[WithheldFile, ...] = ()
         self.gate = Gate(options.allow_sensitive, home=str(Path.home()))
+        self.kept_draws: dict[tuple[str, ...], Path] = {}
 
     # -- before the first run
 
@@ -216,6 +217,7 @@ class PackJob:
         )
         done = self._assemble(run, role="reference")
         done = self._told_of_excluded(done)
+        self._keep_draws(done)
         if not done.record.outputs and not self.options.expect_failure:
             raise PackRefusedError(
                 "nothing to compare: the command wrote no file and recorded no value",
@@ -255,7 +257,23 @@ class PackJob:
                     status=run.launched.exit_status,
                 )
             done.append(self._assemble(run, role="claim", claim=claim.name))
+            self._keep_draws(done[-1])
         return done
+
+    def _draws(self, command: Command, pass_name: PassName) -> Draws:
+        """Return how a pass draws: later passes start from what the first one kept."""
+        options = self.options
+        if options.rng == "recorded" and pass_name == "restart":
+            # A resumed process starts in the middle, not at the beginning.
+            return Draws("portable")
+        kept = self.kept_draws.get(command.argv)
+        return Draws(options.rng, kept, options.draws_limit_bytes)
+
+    def _keep_draws(self, run: Assembled) -> None:
+        """Have later passes of the same command start from this one's draws."""
+        member = run.record.randomness.drawn.member
+        if member:
+            self.kept_draws[run.record.command.argv] = run.content[member]
 
     def evidence_passes(self, measured: list[Assembled]) -> list[Assembled]:
         """Run again, traced, each command of `measured` that loaded torch.
@@ -346,6 +364,7 @@ class PackJob:
             extra_facts={**git_facts(self.project.git), **self.options.facts},
             echo=self.options.echo,
             output_limit_bytes=self.options.output_limit_bytes,
+            draws=self._draws(command, pass_name),
         )
 
     def _assemble(

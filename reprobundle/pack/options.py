@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from reprobundle.format.policy import Intent, Metric
-from reprobundle.format.record import Fact, Record
+from reprobundle.format.record import DrawMode, Fact, Record
 from reprobundle.format.writer import SealedBundle
 from reprobundle.pack.contents import ExternalChoice
 from reprobundle.pack.passes import PassName
@@ -46,6 +46,8 @@ class PackOptions:
         output_budget_bytes: What the outputs of one run may take; the largest of them
             are kept as samples so that the others fit.
         echo: Show what the command prints while it runs.
+        rng: How random draws are made: ``native``, ``portable`` or ``recorded``.
+        draws_limit_bytes: Budget for the draws that are kept in mode ``recorded``.
         offline: Ask no package index; then there is no lock for other systems.
     """
 
@@ -72,6 +74,8 @@ class PackOptions:
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
     output_budget_bytes: int = OUTPUT_BUDGET_BYTES
     echo: bool = False
+    rng: DrawMode = "native"
+    draws_limit_bytes: int = 64 << 20
     offline: bool = False
 
 

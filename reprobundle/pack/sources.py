@@ -12,7 +12,7 @@ from reprobundle.format.record import FileRead
 from reprobundle.format.writer import Source
 from reprobundle.pack.contents import Contents
 from reprobundle.pack.withholding import GIT_DIFF
-from reprobundle.run.assemble import Assembled
+from reprobundle.run.assemble import SERIES, Assembled
 from reprobundle.run.conda import CONDA_MEMBER
 from reprobundle.run.git_state import difference
 from reprobundle.run.project import Project, Stage
@@ -90,11 +90,7 @@ def run_sources(number: int, run: Assembled) -> list[Source]:
         *(
             Source(
                 f"{top}/{name}",
-                "log"
-                if name in LOGS
-                else "series"
-                if name == "memory.json"
-                else "output",
+                "log" if name in LOGS else "series" if name in SERIES else "output",
                 path,
             )
             for name, path in run.content.items()

@@ -11,6 +11,7 @@ from .allocators import Allocators
 from .beginnings import Beginnings
 from .compiler import run_uncompiled
 from .devices import Devices
+from .draws import Draws
 from .ending import Ending
 from .evidence import Evidence
 from .exit_status import ExitStatus
@@ -68,6 +69,7 @@ class Recorder:
         self.generators = Generators(session, self.devices)
         self.made = MadeGenerators(session)
         self.seeds = Seeds(session, self.made)
+        self.draws = Draws(session)
         self.imports = ImportWatch(session, self.clock)
         self.ending = Ending(session, self._steps, self._last_words)
         self.exit_status = ExitStatus()
@@ -156,6 +158,8 @@ class Recorder:
             ("torch facts", self.libraries.on_torch),
             ("torch seeds", self.seeds.on_torch),
             ("torch generators", self.generators.on_torch),
+            # After the fingerprints of the generators, which are torch's own.
+            ("torch draws", self.draws.on_torch),
             ("torch memory", self.memory.use_torch),
             ("torch shapes", self.shapes.use_torch),
             ("torch training", self.training.install),
@@ -164,6 +168,7 @@ class Recorder:
             ("torch allocators", self.allocators.install),
             ("torch beginnings", self.beginnings.use_torch),
             ("torch data loaders", self.loaders.use_torch),
+            ("torch first weights", self.draws.watch_modules),
             ("torch compiler", self._stay_uncompiled),
         )
         if self.session.traced:
@@ -211,6 +216,7 @@ class Recorder:
             self.ranks.continue_in_fork,
             self.clock.continue_in_fork,
             self.devices.continue_in_fork,
+            self.draws.continue_in_fork,
             self.notices.continue_in_fork,
             self.files.continue_in_fork,
             self.shapes.continue_in_fork,
@@ -242,6 +248,7 @@ class Recorder:
         if self.session.kind != "fork":
             attempt("generators", self.generators.report_final)
             attempt("made generators", self.made.report_final)
+            attempt("draws", self.draws.report_end)
             attempt("library facts", self.libraries.report_end)
 
 

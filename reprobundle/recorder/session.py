@@ -95,6 +95,9 @@ class Session:
         device: ``as-is``, ``cpu``, ``cuda`` or ``mps``.
         traced: Whether this is an evidence pass: its times are thrown away.
         stops: Whether the run is to be stopped after a checkpoint.
+        rng: How random draws are made: ``native``, ``portable`` or ``recorded``.
+        draws: File with the reference's draws to take, or empty.
+        draws_limit_bytes: Budget for the draws that are kept.
         kind: ``main``, ``python``, ``fork`` or ``helper``.
         pid: Of this process; differs from ``os.getpid()`` only inside a fork that
             has not been noticed yet.
@@ -109,6 +112,9 @@ class Session:
         self.device: str = config.get("device") or "as-is"
         self.traced: bool = config.get("pass") == "evidence"
         self.stops: bool = config.get("pass") == "restart"
+        self.rng: str = config.get("rng") or "native"
+        self.draws: str = config.get("draws") or ""
+        self.draws_limit_bytes: int = config.get("draws_limit_bytes") or 64 << 20
         self.argv = tuple(sys.orig_argv)
         self.kind = self._first_kind()
         self._begin()

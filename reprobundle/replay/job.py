@@ -32,6 +32,7 @@ from reprobundle.format.record import (
 )
 from reprobundle.format.writer import Source
 from reprobundle.replay import stopped
+from reprobundle.replay.draw_source import draws_of, kept_draws, require_kept
 from reprobundle.replay.draws import compare_draws
 from reprobundle.replay.environment import (
     PythonEnvironment,
@@ -41,7 +42,7 @@ from reprobundle.replay.environment import (
 )
 from reprobundle.replay.options import ReplayOptions
 from reprobundle.replay.plan import PlannedRun, ReplayPlan
-from reprobundle.run.assemble import Assembled, PassName, assemble
+from reprobundle.run.assemble import SERIES, Assembled, assemble
 from reprobundle.run.budget import (
     OUTPUT_BUDGET_BYTES,
     Budget,
@@ -51,6 +52,7 @@ from reprobundle.run.budget import (
 )
 from reprobundle.run.command import parse_settings, replay_base
 from reprobundle.run.execute import PassPlan, execute
+from reprobundle.run.launch import Draws
 from reprobundle.run.lock import Drift
 from reprobundle.run.package_origin import normalised
 from reprobundle.run.project import Stage
@@ -86,6 +88,7 @@ class ReplayJob:
 
     def prepare(self) -> None:
         """Extract the files and make the environment."""
+        require_kept(self.plan, self.options.rng)
         require_space(self.folder, 3 * self.plan.files_bytes, "copies of the project")
         self._extract()
         self.lacking = {
@@ -124,7 +127,7 @@ class ReplayJob:
                 for member in bundle.members.values()
                 if member.role in {"project", "input", "stand-in", "external"}
             ]
-            extract(bundle, raw, paths=wanted)
+            extract(bundle, raw, paths=[*wanted, *kept_draws(self.plan)])
             self.sealed = {
                 member.blake3: member.path
                 for member in bundle.members.values()
@@ -230,7 +233,8 @@ class ReplayJob:
                 planned,
                 _no_data(missing),
             )
-        plan = self._plan(command, reference, planned.pass_name)
+        draws = draws_of(planned, self.plan, self.options.rng, self.folder / "bundle")
+        plan = self._plan(command, planned, draws)
         if planned.pass_name == "restart":
             resume = self.options.resume_command or planned.resume
             run = execute_restart(plan, folder, resume)
@@ -274,10 +278,9 @@ class ReplayJob:
             outcome=outcome,
         )
 
-    def _plan(
-        self, command: Command, reference: Record, pass_name: PassName
-    ) -> PassPlan:
+    def _plan(self, command: Command, planned: PlannedRun, draws: Draws) -> PassPlan:
         """Return how to run `command` on what this run's own record says it needs."""
+        reference = planned.record
         data = {one.name: self.plan.data[one.name] for one in reference.withheld}
         digests = {one.name: one.blake3 for one in reference.withheld}
         stage = self.stage.with_replaced(data)
@@ -296,7 +299,8 @@ class ReplayJob:
             python=self.python,
             base_environment={**replay_base(os.environ), **self.settings},
             device=self.options.device,
-            pass_name=pass_name,
+            pass_name=planned.pass_name,
+            draws=draws,
             ignored=(self.folder.resolve(), self.python.resolve().parent.parent),
             metrics=self.plan.policy.metrics,
             extra_facts=self.facts,
@@ -427,7 +431,7 @@ def _drift_remark(drift: Drift) -> Remark:
 def _role(name: str) -> Literal["log", "series", "output"]:
     if name in {"stdout.txt", "stderr.txt"}:
         return "log"
-    return "series" if name == "memory.json" else "output"
+    return "series" if name in SERIES else "output"
 
 
 def _has_content(path: Path, digest: str) -> bool:

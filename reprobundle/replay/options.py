@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from reprobundle.format.findings import Report
+from reprobundle.format.record import DrawMode
 from reprobundle.run.lock import Drift
 
 
@@ -30,6 +32,7 @@ class ReplayOptions:
         without: Packages of the lock to leave out of a fresh environment.
         allow: Named warnings that the caller accepts.
         echo: Show what the command prints while it runs.
+        rng: How random draws are made; as in the reference if empty.
     """
 
     bundle: Path
@@ -45,6 +48,7 @@ class ReplayOptions:
     without: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
     echo: bool = False
+    rng: DrawMode | Literal[""] = ""
 
 
 @dataclass

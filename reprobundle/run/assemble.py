@@ -36,6 +36,8 @@ from reprobundle.run import (
 )
 from reprobundle.run.accessed import Accesses, Places, accesses
 from reprobundle.run.command import platform_name
+from reprobundle.run.drawn import MEMBER as DRAWS
+from reprobundle.run.drawn import kept_draws
 from reprobundle.run.events import End, EventFile, read_events
 from reprobundle.run.launch import Launched
 from reprobundle.run.observed import observed_facts
@@ -43,6 +45,8 @@ from reprobundle.run.project import files_digest
 from reprobundle.run.randomness import randomness
 from reprobundle.run.system_packages import package_facts
 
+# Members of a record that are neither output nor log.
+SERIES = frozenset({"memory.json", DRAWS})
 OUTPUT_LIMIT_BYTES = 4 << 30
 
 PassName = Literal["measured", "repeat", "evidence", "restart"]
@@ -149,6 +153,7 @@ def assemble(
     run = _with_cell_places(run, files, access)
     outputs, missing_metrics = _outputs(run, files, access, sealed or {})
     content = {**outputs.content, **_logs(run)}
+    content |= kept_draws(files, run.launched.session.values)
     traced = run.pass_name == "evidence"
     samples = memory_log.memory_samples(files, run.launched.start_ns)
     samples = () if traced else samples

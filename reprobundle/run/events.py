@@ -92,6 +92,26 @@ class Generators(Event, frozen=True, tag="generators"):
     fingerprints: dict[str, str]
 
 
+class DrawnEvent(Event, frozen=True, tag="drawn"):
+    """How random draws are made; the last such event of a process counts.
+
+    The fields are those of `reprobundle.format.record.Drawn`; ``file`` lies in
+    ``<session>/values/``.
+    """
+
+    mode: Literal["native", "portable", "recorded"]
+    moved: int = 0
+    followed: int = 0
+    taken: int = 0
+    differing: int = 0
+    missing: int = 0
+    stopped: str = ""
+    kept: int = 0
+    complete: bool = False
+    file: str = ""
+    on_device: tuple[str, ...] = ()
+
+
 class Absent(Event, frozen=True, tag="absent"):
     """At the end of the process these modules with generators had not been loaded."""
 
@@ -308,6 +328,7 @@ AnyEvent = (
     | Network
     | Seed
     | Generators
+    | DrawnEvent
     | Absent
     | LoaderPass
     | Beginning

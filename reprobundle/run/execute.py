@@ -12,7 +12,7 @@ from reprobundle.format.record import Command, Fact, WithheldFile
 from reprobundle.run.accessed import Places
 from reprobundle.run.assemble import OUTPUT_LIMIT_BYTES, FinishedRun, PassName
 from reprobundle.run.command import run_environment, runnable_argv
-from reprobundle.run.launch import Launched, launch, make_session
+from reprobundle.run.launch import NATIVE, Draws, Launched, launch, make_session
 from reprobundle.run.project import Stage, changed_files, make_scratch, snapshot
 
 
@@ -36,6 +36,7 @@ class PassPlan:
         metrics: Numbers to read from the standard output.
         extra_facts: Facts the launcher knows.
         echo: Copy what the command prints to our standard error.
+        draws: How random draws are made.
     """
 
     stage: Stage
@@ -54,6 +55,7 @@ class PassPlan:
     extra_facts: Mapping[str, Fact] = field(default_factory=dict)
     echo: bool = False
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
+    draws: Draws = NATIVE
 
 
 def execute(plan: PassPlan, folder: Path) -> FinishedRun:
@@ -102,6 +104,7 @@ def launch_in(
         seed=plan.command.seed,
         device=plan.device,
         pass_name=pass_name or plan.pass_name,
+        draws=plan.draws,
     )
     return launch(
         runnable_argv(

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reprobundle.errors import BadCallError
+from reprobundle.format.record import DrawMode
 from reprobundle.run.watch import ProcessWatch, SeenProcess, interpreters, is_python
 
 RECORDER_NAME = "_reprobundle_recorder"
@@ -61,6 +62,25 @@ class Session:
 
 
 @dataclass(frozen=True)
+class Draws:
+    """How a run makes its random draws.
+
+    Attributes:
+        mode: As in `reprobundle.format.record.Drawn`.
+        source: File with the reference's draws, to be taken in mode ``recorded``;
+            None to keep this run's own.
+        limit_bytes: Budget for the draws that are kept.
+    """
+
+    mode: DrawMode = "native"
+    source: Path | None = None
+    limit_bytes: int = 64 << 20
+
+
+NATIVE = Draws()
+
+
+@dataclass(frozen=True)
 class Launched:
     """How a launched command ended.
 
@@ -94,6 +114,7 @@ def make_session(
     seed: int | None,
     device: str,
     pass_name: str = "measured",
+    draws: Draws = NATIVE,
 ) -> Session:
     """Create the session folder for one run and copy the recorder into it.
 
@@ -103,6 +124,7 @@ def make_session(
         seed: Seed to set before the user's code, or None.
         device: ``as-is``, ``cpu``, ``cuda`` or ``mps``.
         pass_name: As in the run record; ``evidence`` turns tracing on.
+        draws: How random draws are made.
     """
     session = Session(folder)
     session.events.mkdir(parents=True)
@@ -115,11 +137,18 @@ def make_session(
         ignore=shutil.ignore_patterns("__pycache__", "*.pyc"),
     )
     shutil.copyfile(source / "entry" / "sitecustomize.py", enter / "sitecustomize.py")
+    taken = folder / "draws.safetensors"
+    if draws.source is not None:
+        # Inside the session, so that reading it is no input of the run.
+        shutil.copyfile(draws.source, taken)
     config = {
         "project": str(project),
         "seed": seed,
         "device": device,
         "pass": pass_name,
+        "rng": draws.mode,
+        "draws": str(taken) if draws.source else "",
+        "draws_limit_bytes": draws.limit_bytes,
     }
     (folder / "config.json").write_text(json.dumps(config))
     return session

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reprobundle.format.record import Loader, Randomness, SeedCall, StartTensor
+from reprobundle.run.drawn import drawn
 from reprobundle.run.events import (
     Absent,
     Began,
@@ -43,6 +44,7 @@ def randomness(
         absent=_absent(files) if complete else (),
         loaders=_loaders(files, hide),
         start=_start(files),
+        drawn=drawn(files),
     )
 
 

@@ -160,6 +160,25 @@ EVERY_ITEM: tuple[Item, ...] = (
     Item("same-files", "V12", "The replay started from other files.", _DIFFERS),
     Item("same-command", "V12", "The replay ran another command.", _DIFFERS),
     Item("same-seed", "V12", "The replay was started with another seed.", _DIFFERS),
+    Item(
+        "same-draws",
+        "V12",
+        "The replay made its random draws in another way than the reference.",
+        _WARNS,
+    ),
+    Item(
+        "draws-taken",
+        "V12",
+        "Draws, first weights or first batches of the reference could not be taken, "
+        "for they did not match; a gap where the kept ones were used up.",
+        _WARNS,
+    ),
+    Item(
+        "draws-on-device",
+        "V12",
+        "A device's own generator was drawn from although the CPU's was to draw.",
+        _WARNS,
+    ),
     Item("seed-calls", "V12", "The script set other seeds.", _WARNS),
     Item("same-steps", "V12", "The replay made another number of steps.", _WARNS),
     Item(

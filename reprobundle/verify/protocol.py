@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from reprobundle.format.findings import Finding
 from reprobundle.format.record import FileRead, Record
 from reprobundle.verify.checks import finding
+from reprobundle.verify.drawn import check_drawn
 
 MOST_NAMED = 3
 OPTIMIZER = "optimizer"
@@ -43,6 +44,7 @@ def check_protocol(reference: Record, replay: Record) -> Iterator[Finding]:
     yield _files(reference, replay)
     yield _command(reference, replay)
     yield from _seeds(reference, replay)
+    yield from check_drawn(reference, replay)
     yield _steps(reference, replay)
     yield from _inputs(reference, replay)
     yield from _stated_data(replay)

@@ -78,7 +78,14 @@ class Launcher:
         self._count = 0
 
     def session(
-        self, project: Path, *, seed: int | None, device: str, traced: bool = False
+        self,
+        project: Path,
+        *,
+        seed: int | None,
+        device: str,
+        traced: bool = False,
+        rng: str = "native",
+        draws: Path | None = None,
     ) -> Path:
         self._count += 1
         session = self.folder / f"session-{self._count}"
@@ -98,6 +105,8 @@ class Launcher:
             "seed": seed,
             "device": device,
             "pass": "evidence" if traced else "measured",
+            "rng": rng,
+            "draws": str(draws or ""),
         }
         (session / "config.json").write_text(json.dumps(config))
         return session
@@ -125,10 +134,14 @@ class Launcher:
         python_path: bool = True,
         recorded: bool = True,
         traced: bool = False,
+        rng: str = "native",
+        draws: Path | None = None,
     ) -> Run:
         """Run `argv` (``python`` is this interpreter) in a project of `files`."""
         project = project or self.project(files or {})
-        session = self.session(project, seed=seed, device=device, traced=traced)
+        session = self.session(
+            project, seed=seed, device=device, traced=traced, rng=rng, draws=draws
+        )
         environment = plain_environment()
         if recorded:
             environment["REPROBUNDLE_SESSION"] = str(session)

@@ -28,6 +28,7 @@ from reprobundle.format.reader import Damage
 from reprobundle.format.record import (
     Command,
     Devices,
+    Drawn,
     ErrorReport,
     Fact,
     FileRead,
@@ -268,9 +269,10 @@ PASSED = set(
     expect-id vacuous-tolerance has-lockfile has-script has-input-sample has-seeds
     has-versions has-memory-log has-output-summary has-linux-reference lists-start
     lists-together reference-ending reference-trouble reference-not-repeatable
-    same-run same-files same-command same-seed seed-calls same-start same-inputs
-    nothing-entered python-not-entered run-completed exit-status device-asked
-    standin-device cpu-fallback accepting-platform output-missing output-differs
+    same-run same-files same-command same-seed same-draws seed-calls same-start
+    same-inputs nothing-entered python-not-entered run-completed exit-status
+    device-asked standin-device cpu-fallback accepting-platform output-missing
+    output-differs
     environment-drift unsynchronised-timing memory-limits memory-growth replayed
     claim-replayed replays-disagree
     """.split()  # noqa: SIM905 - a list of fifty strings is harder to read
@@ -290,6 +292,10 @@ def leaking(bench):
     """A replay whose memory grows where the reference's did not."""
     bench.pack().replay(memory=msgspec.structs.replace(LOG, course="linear"))
     return bench.verify()
+
+
+def drawn(**changes):
+    return replayed(randomness=Randomness(seed=0, drawn=Drawn(**changes)))
 
 
 CASES = {
@@ -335,6 +341,9 @@ CASES = {
     "same-files": replayed(files_digest="0" * 64),
     "same-command": replayed(command=Command(argv=("python", "x.py"), seed=0)),
     "same-seed": replayed(command=Command(argv=("python", "train.py"), seed=9)),
+    "same-draws": drawn(mode="portable"),
+    "draws-taken": drawn(mode="recorded", stopped="draw.3 is another"),
+    "draws-on-device": drawn(mode="portable", on_device=("cuda:0",)),
     "seed-calls": replayed(randomness=Randomness(seed=0)),
     "same-steps": replayed(phases=(STEPPED,)),
     "same-start": other_start,
