@@ -52,6 +52,11 @@ class Saving:
         ):
             replace(kind, "save", self._opening(export, 1, write=True))
         replace(torch, "from_file", self._opening(_same, 0, write=False))
+        storage = torch.UntypedStorage
+        if replace(storage, "from_file", self._opening(_same, 0, write=False)):
+            # The builtin is static; a plain function in its place would take an
+            # instance.
+            storage.from_file = staticmethod(storage.from_file)
 
     def watch_safetensors(self, module: Any) -> None:
         """See the files that safetensors opens in native code."""
