@@ -17,7 +17,7 @@ import msgspec
 from reprobundle.format import record
 
 FIELDS = Path(__file__).parents[1] / "docs" / "fields.md"
-NOT_DESCRIBED = "not described"
+NOT_DESCRIBED = "not described yet"
 
 # Who fills a type, and from what; the tests that show it.
 ORIGINS: dict[str, tuple[str, str]] = {
@@ -50,6 +50,10 @@ ORIGINS: dict[str, tuple[str, str]] = {
     "WithheldFile": (
         "`pack --hash-only`, `--stand-in`",
         "tests/pack/test_withholding.py",
+    ),
+    "Restart": (
+        "`--restart-check`: the stopped and the resumed run",
+        "tests/cli/test_restart.py",
     ),
     "Devices": ("tensors seen; warnings; traces", "tests/verify/test_devices.py"),
     "FileRead": ("audited and wrapped opens", "tests/recorder/test_files.py"),
