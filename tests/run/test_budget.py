@@ -57,7 +57,7 @@ def run(tmp_path):
 
 def cut(run, tmp_path, budget_bytes, **options):
     (tmp_path / "samples").mkdir()
-    told = []
+    told: list[str] = []
     budget = Budget(budget_bytes=budget_bytes, key=KEY, **options)
     done = within_budget(run, budget, tmp_path / "samples", say=told.append)
     assert {one.name for one in done.record.members} == set(done.content)
