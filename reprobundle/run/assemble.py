@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -208,7 +208,7 @@ def assemble(
                 seed=run.command.seed,
             ),
             *_output_remarks(outputs, missing_metrics),
-            *(_memory_remarks(log, run, sources) if role == "reference" else ()),
+            *(_kept_memory(log, run, access, sources) if role == "reference" else ()),
         ),
         members=tuple(
             ContentMember(
@@ -332,21 +332,18 @@ def _outcome(
     )
 
 
-def _memory_remarks(
-    log: Memory, run: FinishedRun, sources: tuple[str, ...]
-) -> Iterator[Remark]:
-    """Yield what the memory log shows, and what in the sources may be behind it."""
-    for growth in log.growth:
-        if growth.kind in ("linear", "with-shapes"):
-            yield Remark(
-                id="memory-grows",
-                severity="gap",
-                where=growth.counter,
-                text=f"memory grows ({growth.kind}) by "
-                f"{float(growth.bytes_per_round):,.0f} bytes a {log.rounds}, outside "
-                f"its noise of {float(growth.noise_bytes_per_round):,.0f}",
-            )
-    yield from hints.hints_in(run.places.scratch, sources)
+def _kept_memory(
+    log: Memory, run: FinishedRun, access: Accesses, sources: tuple[str, ...]
+) -> tuple[Remark, ...]:
+    """Return that memory grows, and what in the sources may be behind it.
+
+    The script itself is no imported module, but a file that was read.
+    """
+    read = {name for name in access.read if name.endswith(".py")}
+    return (
+        *memory_log.growth_remarks(log),
+        *hints.hints_in(run.places.scratch, sorted(read.union(sources))),
+    )
 
 
 def _output_remarks(

@@ -13,6 +13,7 @@ from reprobundle.format.record import (
     InputShape,
     Memory,
     MemorySample,
+    Remark,
 )
 from reprobundle.run.events import (
     AllocatorEvent,
@@ -37,6 +38,8 @@ LIMITING_VARIABLES = (
 )
 _LIMITING_CALL = "set_per_process_memory_fraction"
 _EMPTYING_CALL = "empty_cache"
+# How the recorder says that a variable was taken away before torch was imported.
+_UNSET = "(unset)"
 # The first of them that was sampled stands for the host's side.
 _HOST_COUNTERS = ("anonymous", "footprint", "rss")
 _DEVICE_COUNTERS = ("cuda_allocated", "cuda_reserved", "mps_allocated", "mps_driver")
@@ -214,6 +217,20 @@ def course(growth: Sequence[Growth]) -> GrowthKind | Literal["host-only"]:
     return min(kinds.values(), key=_WORST_FIRST.index)
 
 
+def growth_remarks(log: Memory) -> Iterator[Remark]:
+    """Yield one remark for each counter that grows from round to round."""
+    for growth in log.growth:
+        if growth.kind in ("linear", "with-shapes"):
+            yield Remark(
+                id="memory-grows",
+                severity="gap",
+                where=growth.counter,
+                text=f"memory grows ({growth.kind}) by "
+                f"{float(growth.bytes_per_round):,.0f} bytes a {log.rounds}, outside "
+                f"its noise of {float(growth.noise_bytes_per_round):,.0f}",
+            )
+
+
 def _calls(
     files: tuple[EventFile, ...], hide: list[tuple[str, str]]
 ) -> tuple[AllocatorCall, ...]:
@@ -241,12 +258,14 @@ def _shapes(files: tuple[EventFile, ...], pid: int) -> ShapesEvent | None:
 
 
 def _variables(environment: Mapping[str, Fact]) -> dict[str, str]:
-    names = ((name, environment.get(f"env.{name}")) for name in LIMITING_VARIABLES)
-    return {
-        name: str(fact.value)
-        for name, fact in names
-        if fact is not None and fact.value is not None
-    }
+    """Return the limits in force: the script may set a variable before the import."""
+    found: dict[str, str] = {}
+    for name in LIMITING_VARIABLES:
+        for fact_name in (f"env.{name}", f"at_torch.env.{name}"):
+            fact = environment.get(fact_name)
+            if fact is not None and fact.value is not None:
+                found[name] = str(fact.value)
+    return {name: value for name, value in found.items() if value != _UNSET}
 
 
 def _fractions(files: tuple[EventFile, ...]) -> dict[str, str]:

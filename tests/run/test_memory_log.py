@@ -12,6 +12,7 @@ from reprobundle.run.events import (
 from reprobundle.run.memory_log import (
     MOST_CLOCK_SAMPLES,
     course,
+    growth_remarks,
     memory,
     memory_samples,
     thinned,
@@ -179,6 +180,26 @@ def test_limits_are_what_the_variables_say_and_what_the_script_sets():
         "PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:32",
         "torch.cuda.set_per_process_memory_fraction": "0.5",
     }
+
+
+def test_a_limit_that_the_script_sets_before_torch_is_the_one_in_force():
+    name = "PYTORCH_CUDA_ALLOC_CONF"
+    environment = {
+        f"env.{name}": Fact(value="backend:native"),
+        f"at_torch.env.{name}": Fact(value="backend:cudaMallocAsync"),
+    }
+    limits = log(process(), environment=environment).limits
+    assert limits == {name: "backend:cudaMallocAsync"}
+    environment[f"at_torch.env.{name}"] = Fact(value="(unset)")
+    assert log(process(), environment=environment).limits == {}
+
+
+def test_growth_is_remarked_on_and_a_flat_course_is_not():
+    leak = log(process(*steps(60, lambda n: 10**8 + n * 2_400_000)))
+    (remark,) = growth_remarks(leak)
+    assert (remark.id, remark.where) == ("memory-grows", "anonymous")
+    assert "2,400,000 bytes a step" in remark.text
+    assert list(growth_remarks(log(process(*steps(60, lambda n: 10**8))))) == []
 
 
 def test_every_call_that_empties_a_cache_is_in_the_log():
