@@ -193,7 +193,9 @@ def _draws(case: Case) -> Seen:
     if one is None:
         return None
     generator = one.name.removeprefix("randomness.draws.")
-    return f"{generator} draws other numbers from one seed", ""
+    evidence = f"{generator} draws other numbers from one seed"
+    command = " ".join(case.reference.command.argv)
+    return evidence, f"reprobundle pack --rng portable -- {command}"
 
 
 def _other_device(case: Case) -> Seen:

@@ -77,7 +77,12 @@ def ids(case):
             "reprobundle replay a.rpb.zip --device cpu",
         ),
         ("env.PYTORCH_MPS_FAST_MATH", ("(unset)", "1"), "mps-fast-math", ""),
-        ("randomness.draws.torch.cpu", ("aa", "bb"), "generators", ""),
+        (
+            "randomness.draws.torch.cpu",
+            ("aa", "bb"),
+            "generators",
+            "reprobundle pack --rng portable -- python train.py",
+        ),
     ],
 )
 def test_a_fact_that_changes_numbers_is_named_with_what_to_try(
