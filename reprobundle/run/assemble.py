@@ -41,6 +41,7 @@ from reprobundle.run.drawn import kept_draws
 from reprobundle.run.events import End, EventFile, read_events
 from reprobundle.run.launch import Launched
 from reprobundle.run.observed import observed_facts
+from reprobundle.run.placeholders import Names, without_names
 from reprobundle.run.project import files_digest
 from reprobundle.run.randomness import randomness
 from reprobundle.run.system_packages import package_facts
@@ -218,6 +219,7 @@ def assemble(
         ),
         withheld=run.withheld,
     )
+    record = without_names(record, run.hide, Names.here())
     return Assembled(record=record, content=content, accesses=access)
 
 

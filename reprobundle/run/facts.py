@@ -229,6 +229,9 @@ def replace_all(text: str, pairs: list[tuple[str, str]]) -> str:
     """
     for old, new in pairs:
         if old and old in text:
-            pattern = re.escape(old) + r"(?![\w.+-])"
+            # ``/root`` alone is also the end of ``/data/root``; a longer path is not
+            # likely to be, and may stand right behind an option: ``-I/home/a``.
+            start = r"(?<![\w.~}-])" if old.count("/") == 1 else ""
+            pattern = start + re.escape(old) + r"(?![\w.+-])"
             text = re.sub(pattern, new.replace("\\", r"\\"), text)
     return text
