@@ -18,6 +18,7 @@ from reprobundle.format.record import (
 from reprobundle.run.accessed import Accesses
 from reprobundle.run.assemble import Assembled, PassName
 from reprobundle.run.command import platform_name
+from reprobundle.run.placeholders import Names
 
 
 def record(
@@ -61,7 +62,9 @@ def record(
         reads=(),
         sources=(),
         outputs=(),
-        outcome=outcome,
+        outcome=msgspec.structs.replace(
+            outcome, stop_detail=Names.here().hidden(outcome.stop_detail)
+        ),
         remarks=(),
         members=(),
     )
