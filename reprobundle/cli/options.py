@@ -58,6 +58,22 @@ def split(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
+def parse_devices(text: str) -> tuple[str, ...]:
+    """Return the devices of a comma-separated list.
+
+    Raises:
+        click.UsageError: One is not known, or none is named.
+    """
+    names = tuple(dict.fromkeys(split(text)))
+    for name in names:
+        if name not in DEVICES:
+            known = ", ".join(DEVICES)
+            raise click.UsageError(f"unknown device {name!r}; choose from {known}")
+    if not names:
+        raise click.UsageError("--device names no device")
+    return names
+
+
 def say(line: str) -> None:
     """Show one line of progress; results alone go to stdout."""
     click.echo(line, err=True)

@@ -14,6 +14,7 @@ from reprobundle.cli.options import (
     allow_option,
     bundle_argument,
     json_option,
+    parse_devices,
     restart_option,
     resume_option,
     say,
@@ -54,7 +55,14 @@ if TYPE_CHECKING:
 )
 @restart_option
 @resume_option
-@click.option("--device", type=click.Choice(DEVICES), default="as-is")
+@click.option(
+    "--device",
+    default="as-is",
+    show_default=True,
+    metavar="DEVICE[,DEVICE]",
+    help=f"Run on each of these: {', '.join(DEVICES)}. Others are hidden from the "
+    "command.",
+)
 @click.option(
     "--rng",
     type=click.Choice(("native", "portable", "recorded")),
@@ -129,7 +137,7 @@ def replay(
     options = ReplayOptions(
         bundle=bundle,
         environment=environment,
-        device=device,
+        devices=parse_devices(device),
         rng=rng or "",
         passes=parse_passes(f"{passes},restart" if restart_check else passes),
         resume_command=parse_command(resume_command),

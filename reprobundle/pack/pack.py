@@ -10,6 +10,7 @@ from reprobundle.errors import BadCallError
 from reprobundle.pack.job import PackJob, Say
 from reprobundle.pack.options import Packed, PackOptions
 from reprobundle.pack.policy import read_policy, with_intent
+from reprobundle.run.command import DEVICE
 from reprobundle.run.project import find_project
 from reprobundle.run.space import require_writable
 
@@ -70,6 +71,11 @@ def _check_call(options: PackOptions) -> None:
         raise BadCallError(
             "there is no command to run",
             advice="put it after --, such as: reprobundle pack -- python train.py",
+        )
+    if options.device == "as-is" and any(DEVICE in part for part in options.argv):
+        raise BadCallError(
+            f"the command holds {DEVICE} and no device is named",
+            advice="add --device cpu, cuda or mps",
         )
     if not options.output.name.endswith(".rpb.zip"):
         raise BadCallError(

@@ -18,6 +18,7 @@ from .exit_status import ExitStatus
 from .facts import send
 from .files import FileWatch
 from .generators import Generators
+from .hiding import hide_accelerators
 from .imports import ImportWatch
 from .libraries import Libraries
 from .loaders import Loaders
@@ -154,6 +155,7 @@ class Recorder:
         attempt = self.session.attempt
         parts: tuple[tuple[str, Callable[[Any], None]], ...] = (
             ("torch devices", self.devices.use_torch),
+            ("hiding", lambda module: hide_accelerators(module, self.session.device)),
             # Facts first: they hold what torch starts with.
             ("torch facts", self.libraries.on_torch),
             ("torch seeds", self.seeds.on_torch),

@@ -43,6 +43,7 @@ from reprobundle.replay.environment import (
 from reprobundle.replay.options import ReplayOptions
 from reprobundle.replay.plan import PlannedRun, ReplayPlan
 from reprobundle.run.assemble import SERIES, Assembled, assemble
+from reprobundle.run.availability import obstacle
 from reprobundle.run.budget import (
     OUTPUT_BUDGET_BYTES,
     Budget,
@@ -50,7 +51,7 @@ from reprobundle.run.budget import (
     not_whole,
     within_budget,
 )
-from reprobundle.run.command import parse_settings, replay_base
+from reprobundle.run.command import DEVICE, parse_settings, replay_base
 from reprobundle.run.execute import PassPlan, execute
 from reprobundle.run.launch import Draws
 from reprobundle.run.lock import Drift
@@ -84,6 +85,7 @@ class ReplayJob:
         self.staged: dict[str, str] = {}
         self.policy_digest = ""
         self.obstacle: Outcome | None = None
+        self.device = "as-is"
         self.facts = {"replay.environment": _fact(options.environment)}
 
     def prepare(self) -> None:
@@ -198,9 +200,17 @@ class ReplayJob:
             self.say(line)
 
     def run_all(self) -> list[Assembled]:
+        """Run every planned run on every device."""
+        return [run for device in self.options.devices for run in self._run_on(device)]
+
+    def _run_on(self, device: str) -> list[Assembled]:
         """Run every planned run; stop after one that did not come to its end."""
-        if self.obstacle is not None:
-            return [self._stopped(planned, self.obstacle) for planned in self.plan.runs]
+        self.device = self._meant(device)
+        variables = {**replay_base(os.environ), **self.settings}
+        found = self.obstacle or obstacle(self.python, self.device, variables)
+        if found is not None:
+            self.say(f"not run: {found.stop_detail}")
+            return [self._stopped(planned, found) for planned in self.plan.runs]
         done: list[Assembled] = []
         for planned in self.plan.runs:
             record = planned.record
@@ -217,6 +227,17 @@ class ReplayJob:
                 break
         return done
 
+    def _meant(self, device: str) -> str:
+        """Return the reference's device where the command needs one and none is named.
+
+        Only then: a command that picks its device itself goes on doing so.
+        """
+        for planned in self.plan.runs:
+            named = any(DEVICE in part for part in planned.record.command.argv)
+            if device == "as-is" and named:
+                return planned.record.devices.requested
+        return device
+
     def _run_one(self, planned: PlannedRun) -> Assembled:
         reference = planned.record
         lacking = [
@@ -227,7 +248,7 @@ class ReplayJob:
         if lacking:
             return self._stopped(planned, _no_data(lacking[0]))
         command, missing = self._placed(reference)
-        folder = self.folder / f"{planned.pass_name}{planned.number}"
+        folder = self.folder / self.device / f"{planned.pass_name}{planned.number}"
         if missing:
             return self._stopped(
                 planned,
@@ -276,6 +297,7 @@ class ReplayJob:
             pass_name=planned.pass_name,
             occasion=self.occasion,
             outcome=outcome,
+            device=self.device,
         )
 
     def _plan(self, command: Command, planned: PlannedRun, draws: Draws) -> PassPlan:
@@ -298,7 +320,7 @@ class ReplayJob:
             command=command,
             python=self.python,
             base_environment={**replay_base(os.environ), **self.settings},
-            device=self.options.device,
+            device=self.device,
             pass_name=planned.pass_name,
             draws=draws,
             ignored=(self.folder.resolve(), self.python.resolve().parent.parent),

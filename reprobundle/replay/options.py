@@ -18,7 +18,7 @@ class ReplayOptions:
     Attributes:
         bundle: The bundle file.
         environment: ``current``, ``fresh``, or the path of an interpreter.
-        device: ``as-is``, ``cpu``, ``cuda`` or ``mps``.
+        devices: Each ``as-is``, ``cpu``, ``cuda`` or ``mps``; everything runs on each.
         passes: Passes of the main command.
         claims: Names of the claims to run; empty for all.
         resume_command: What resumes the run in the restart pass; empty for what the
@@ -37,7 +37,7 @@ class ReplayOptions:
 
     bundle: Path
     environment: str = "current"
-    device: str = "as-is"
+    devices: tuple[str, ...] = ("as-is",)
     passes: tuple[str, ...] = ("measured", "evidence")
     claims: tuple[str, ...] = ()
     resume_command: tuple[str, ...] = ()

@@ -29,6 +29,7 @@ def record(
     pass_name: PassName,
     occasion: str,
     outcome: Outcome,
+    device: str = "as-is",
 ) -> Assembled:
     """Return a replay record that says why nothing was run.
 
@@ -39,6 +40,7 @@ def record(
         pass_name: As in `Record`.
         occasion: As in `Record`.
         outcome: Holds the stop reason.
+        device: The device asked for.
     """
     nothing = Fact(unknown="the command was not started")
     now = datetime.datetime.now(tz=datetime.timezone.utc)
@@ -58,7 +60,7 @@ def record(
         processes=(),
         phases=(),
         memory=Memory(peak_rss_bytes=nothing, peak_device_bytes=nothing),
-        devices=Devices(reason="the command was not started"),
+        devices=Devices(requested=device, reason="the command was not started"),
         reads=(),
         sources=(),
         outputs=(),

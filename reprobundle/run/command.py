@@ -171,8 +171,8 @@ def run_environment(
     result["PATH"] = os.pathsep.join(paths)
     if device != "as-is":
         result["REPROBUNDLE_DEVICE"] = device
-    if device == "cpu":
-        # A script that picks an accelerator by itself must not find one.
+    if device in ("cpu", "mps"):
+        # A script that picks an accelerator by itself must not find another one.
         result["CUDA_VISIBLE_DEVICES"] = ""
     return result
 

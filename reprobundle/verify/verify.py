@@ -279,7 +279,11 @@ class _Verification:
         straight = sealed.reference
         content = sealed_content(self.bundle, REFERENCE_RUN, straight)
         for other in self.replays:
-            same = other.group == one.group and other.record.pass_name == "measured"
+            same = (
+                other.group == one.group
+                and other.record.pass_name == "measured"
+                and other.record.devices.requested == one.record.devices.requested
+            )
             if same and is_finished(other.record):
                 straight = other.record
                 content = attached(self.bundle, other.source, other.id, straight)

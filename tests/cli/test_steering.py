@@ -1,0 +1,68 @@
+"""``--device``: in the command, in the environment, one after the other."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from tests.cli.conftest import reprobundle
+
+SCRIPT = """\
+import os, pathlib, sys
+device = os.environ["REPROBUNDLE_DEVICE"]
+hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
+pathlib.Path("device.json").write_text(f'["{sys.argv[1]}", "{device}", "{hidden}"]')
+"""
+
+
+@pytest.fixture(scope="module")
+def steered(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("steered")
+    project = folder / "project"
+    project.mkdir()
+    (project / "run.py").write_text(SCRIPT)
+    target = folder / "x.rpb.zip"
+    done = reprobundle(
+        *("pack", "-q", "-o", target, "--device", "cpu", "--"),
+        *(sys.executable, "run.py", "{device}"),
+        cwd=project,
+    )
+    assert done.status == 0, done.err
+    return target
+
+
+def test_the_device_reaches_the_command_and_hides_the_others(steered):
+    done = reprobundle("cat", steered, "runs/1/outputs/device.json")
+    assert json.loads(done.out) == ["cpu", "cpu", ""]
+
+
+def test_a_command_that_names_no_device_for_its_place_is_refused(tmp_path):
+    done = reprobundle(
+        *("pack", "-o", tmp_path / "x.rpb.zip", "--", "python", "a.py", "{device}"),
+        cwd=tmp_path,
+    )
+    assert done.status == 20
+    assert "no device is named" in done.err
+
+
+@pytest.mark.torch
+def test_each_device_is_tried_and_a_missing_one_is_not_run_here(steered):
+    done = reprobundle(
+        *("replay", steered, "--yes", "-q", "--json", "--passes", "measured"),
+        *("--device", "cpu,cuda"),
+        env={"CUDA_VISIBLE_DEVICES": ""},
+    )
+    report = json.loads(done.out)
+    assert (done.status, report["verdict"]) == (11, "NOT RUN HERE")
+    verdicts = [one["verdict"] for one in report["judgements"]]
+    assert verdicts == ["REPRODUCED, bit-identical", "NOT RUN HERE"]
+    (reason,) = [text for text in report["reasons"] if text.startswith("stopped")]
+    assert "cuda_required: cuda was asked for" in reason
+
+
+def test_an_unknown_device_is_a_bad_call(steered):
+    done = reprobundle("replay", steered, "--yes", "--device", "cpu,tpu")
+    assert done.status == 20
+    assert "unknown device 'tpu'" in done.err
