@@ -123,7 +123,10 @@ def machine(record: Record) -> str:
 def _replay(one: ReplayPage) -> Iterator[str]:
     judgement = one.judgement
     where = f" on {words(judgement.device)}" if judgement.device else ""
-    yield f"### Replay {code(judgement.replay[:12])}{where}: {judgement.verdict}"
+    made = f", {judgement.pass_name} pass" if judgement.pass_name else ""
+    name = code(judgement.replay[:12])
+    yield f"### Replay {name}{where}{made}: {judgement.verdict}"
+    yield _causes(judgement)
     yield _outputs(judgement)
     rows = [
         (
@@ -137,6 +140,15 @@ def _replay(one: ReplayPage) -> Iterator[str]:
     columns = ("fact", "reference", "replay", "can change numbers")
     yield _folded("Environment differences", table(columns, rows))
     yield _folded("Checks of this replay", _findings(judgement.findings))
+
+
+def _causes(judgement: Judgement) -> str:
+    """Return the likely causes, and the one change to try next with each."""
+    return "\n".join(
+        f"- likely cause {code(one.id)}: {words(one.text)} {words(one.evidence)}"
+        + (f"; try {code(one.command)}" if one.command else "")
+        for one in judgement.causes
+    )
 
 
 def _outputs(judgement: Judgement) -> str:
