@@ -1,0 +1,225 @@
+"""Replay bundles of a CPU on a device of type mps, and hear what is said about it."""
+
+import json
+import shutil
+
+import pytest
+
+from reprobundle.format.reader import open_bundle
+
+# One script for all ways in which an operator can end up on the CPU.
+TRAIN = """\
+import json, sys, warnings
+import torch
+
+device, case = sys.argv[1], sys.argv[2]
+if case == "silenced":
+    warnings.simplefilter("ignore")
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 2).to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+table = torch.nn.Embedding(6, 4, max_norm=0.5).to(device)
+losses = []
+for step in range(4):
+    x = torch.randn(8, 4).to(device)
+    y = model(x)
+    if case == "silenced":
+        y = y + torch.heaviside(y.detach(), torch.zeros(1, device=device))
+    elif case == "backward":
+        image = y.reshape(1, 1, 4, 4)
+        y = torch.nn.functional.interpolate(
+            image, size=(2, 2), mode="bilinear", antialias=True
+        )
+    elif case == "composite":
+        y = y * torch.linalg.lstsq(x, y.detach()).solution.abs().max()
+    elif case == "library":
+        y = y + table(torch.arange(8, device=device) % 6).mean()
+    elif case == "crossing":
+        y = y.cpu().to(device)
+    elif case == "float64":
+        y = y.double().float()
+    elif case == "memory" and device == "mps":
+        y = y + torch.zeros(1 << 22, device=device)[0]
+    loss = y.square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+json.dump(losses, open("losses.json", "w"))
+"""
+
+
+@pytest.fixture(scope="session")
+def packed(standin, tmp_path_factory):
+    """Return a function that packs one case on the CPU, once."""
+    folder = tmp_path_factory.mktemp("packed")
+    (folder / "project").mkdir()
+    (folder / "project/train.py").write_text(TRAIN)
+
+    def pack(case):
+        bundle = folder / f"{case}.rpb.zip"
+        if not bundle.exists():
+            done = standin.call(
+                *("pack", "-o", bundle, "-q", "--passes", "measured", "--seed", "0"),
+                *("--device", "cpu", "--", "python", "train.py", "{device}", case),
+                cwd=folder / "project",
+                plain=True,
+            )
+            assert done.status == 0, done.err
+        return bundle
+
+    return pack
+
+
+@pytest.fixture(scope="session")
+def replayed(standin, packed, tmp_path_factory):
+    """Return a function that replays a case on the stand-in, once for each setting."""
+    known = {}
+
+    def replay(case, *options, **settings):
+        key = (case, options, tuple(settings.items()))
+        if key not in known:
+            copy = tmp_path_factory.mktemp("replayed") / "case.rpb.zip"
+            shutil.copy(packed(case), copy)
+            done = standin.call(
+                *("replay", copy, "--env", standin.python, "--yes", "-q", "--json"),
+                *("--device", "mps", *options),
+                **settings,
+            )
+            assert done.out, done.err
+            known[key] = (done, copy)
+        return known[key]
+
+    return replay
+
+
+def findings(done, name):
+    """Return the outcomes and reasons of one kind of finding, measured run first."""
+    return [
+        (one["outcome"], one["reason"])
+        for judged in done.report["judgements"]
+        for one in judged["findings"]
+        if one["id"] == name
+    ]
+
+
+def fell_back(done):
+    """Return what the device itself says about fallback, in the measured run."""
+    return next(truth["fell_back"] for truth in done.truth if truth["peak_bytes"])
+
+
+def test_a_run_that_stayed_on_the_device_is_known_to_have_stayed(replayed):
+    done, _ = replayed("plain")
+    outcome, reason = findings(done, "cpu-fallback")[0]
+    assert outcome == "pass"
+    assert reason.startswith("three witnesses saw none in ")
+    assert fell_back(done) == {}
+
+
+def test_a_stand_in_never_verifies_as_mps(replayed, standin):
+    done, copy = replayed("plain")
+    assert {judged["device"] for judged in done.report["judgements"]} == {"mps-standin"}
+    assert (done.status, done.report["verdict"]) == (12, "REPRODUCED WITH WARNINGS")
+    again = standin.call("verify", copy, "--allow", "standin-device")
+    assert again.status == 12
+
+
+def test_tracing_changes_no_result_on_the_device(replayed):
+    done, _ = replayed("plain")
+    results = [judged["outputs"] for judged in done.report["judgements"]]
+    assert len(results) == 2
+    assert results[0] == results[1]
+
+
+def test_the_memory_log_agrees_with_the_allocator(replayed):
+    done, copy = replayed("plain")
+    peaks = {truth["peak_bytes"] for truth in done.truth if truth["peak_bytes"]}
+    with open_bundle(copy) as bundle:
+        logged = [
+            json.loads(bundle.read_unsealed(f"replays/{one}/memory.json"))
+            for one in bundle.replay_ids
+            if f"replays/{one}/memory.json" in bundle.replay_entries(one)
+        ]
+    (series,) = logged
+    seen = [
+        s["bytes"]["mps_allocated"]
+        for s in series["samples"]
+        if "mps_allocated" in s["bytes"]
+    ]
+    truth = min(t["current_bytes"] for t in done.truth if t["peak_bytes"])
+    assert seen[-1] == truth
+    assert max(seen) <= max(peaks)
+
+
+def test_every_phase_of_the_device_was_synchronised(replayed):
+    done, _ = replayed("plain")
+    assert findings(done, "unsynchronised-timing")[0][0] == "pass"
+
+
+def test_with_fallback_off_a_missing_operator_stops_the_replay(replayed):
+    done, _ = replayed("silenced")
+    assert (done.status, done.report["verdict"]) == (11, "NOT RUN HERE")
+    assert len(done.report["judgements"]) == 1
+    assert "stopped: operator: " in done.report["reasons"][0]
+    assert "aten::heaviside.out" in done.report["reasons"][0]
+    assert "{project}/train.py:17" in done.report["reasons"][0]
+    assert fell_back(done) == {}
+
+
+@pytest.mark.parametrize(
+    ("case", "operator", "phase"),
+    [
+        ("silenced", "heaviside", ""),
+        ("backward", "_upsample_bilinear2d_aa_backward", "in backward"),
+        ("composite", "linalg_lstsq", ""),
+    ],
+)
+def test_with_diagnose_the_run_goes_on_and_is_a_mixed_one(
+    replayed, case, operator, phase
+):
+    done, _ = replayed(case, "--fallback", "diagnose")
+    for outcome, reason in findings(done, "cpu-fallback"):
+        assert outcome == "warn"
+        assert reason.startswith("a mixed run: ")
+        assert f"{operator} 4 times" in reason
+        assert "central: in every step" in reason
+        assert phase in reason
+    assert {o for o, _ in findings(done, "fallback-witnesses")} <= {
+        "pass",
+        "not-checked",
+    }
+    true = {name.split("::")[1].split(".")[0]: n for name, n in fell_back(done).items()}
+    assert true[operator] == 4
+    assert done.status != 0
+
+
+def test_an_operator_that_always_goes_to_the_cpu_is_found_in_a_library_call(replayed):
+    done, _ = replayed("library")
+    outcome, reason = findings(done, "cpu-fallback")[0]
+    assert outcome == "warn"
+    assert "embedding_renorm 4 times" in reason
+    assert "whatever the fallback variable says" in reason
+    assert fell_back(done) == {"aten::embedding_renorm_": 4}
+    assert done.status == 12
+
+
+def test_an_explicit_round_trip_is_no_fallback(replayed):
+    done, _ = replayed("crossing")
+    assert findings(done, "cpu-fallback")[0][0] == "pass"
+    told = findings(done, "host-transfers")[0][1]
+    assert "8 explicit copies to the CPU" in told
+    assert "inputs that start on the CPU" in told
+    assert "4 scalar reads" in told
+
+
+def test_float64_stops_with_the_reason_dtype(replayed):
+    done, _ = replayed("float64")
+    assert done.status == 11
+    assert "stopped: dtype: Cannot convert a" in done.report["reasons"][0]
+    assert "{project}/train.py:29" in done.report["reasons"][0]
+
+
+def test_too_little_memory_stops_with_the_reason_memory(replayed):
+    done, _ = replayed("memory", recommended_bytes=1 << 20)
+    assert done.status == 11
+    assert "stopped: memory: MPS backend out of memory" in done.report["reasons"][0]
