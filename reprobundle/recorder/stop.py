@@ -67,7 +67,9 @@ class StopAfterCheckpoint:
         return make
 
     def _note(self, target: Any) -> None:
-        path = getattr(target, "name", target)
+        # A path has a name too: the last part of it only.
+        is_path = isinstance(target, (str, os.PathLike))
+        path = target if is_path else getattr(target, "name", None)
         if not isinstance(path, (str, os.PathLike)):
             return
         full = os.path.realpath(os.fspath(path))

@@ -105,6 +105,7 @@ def test_ranks_that_part_after_their_first_step_are_a_finding(tmp_path):
     assert (found.outcome, found.where) == ("fail", "parameters at end")
 
 
+@pytest.mark.slow
 def test_a_rank_that_was_killed_is_a_finding(tmp_path):
     options = ["--expect-failure"]
     record = record_of(tmp_path, *TORCHRUN, "train.py", "vanish", options=options)

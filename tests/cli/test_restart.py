@@ -17,19 +17,21 @@ pytestmark = pytest.mark.torch
 
 # One argument plants a fault into the resume.
 SCRIPT = """\
-import os, sys
+import os, pathlib, sys
 import torch
 import reprobundle
 
 FAULT = sys.argv[1]
+STATE = pathlib.Path("out") / "state.pt"
+STATE.parent.mkdir(exist_ok=True)
 torch.manual_seed(3)
 data = torch.utils.data.TensorDataset(torch.randn(24, 4))
 loader = torch.utils.data.DataLoader(data, batch_size=4, shuffle=True)
 model = torch.nn.Linear(4, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
 epoch = 0
-if os.path.exists("state.pt") and FAULT != "anew":
-    state = torch.load("state.pt", weights_only=True)
+if STATE.exists() and FAULT != "anew":
+    state = torch.load(STATE, weights_only=True)
     epoch = state["epoch"]
     model.load_state_dict(state["model"])
     optimizer.load_state_dict(state["optimizer"])
@@ -50,8 +52,8 @@ while epoch < 3:
             "optimizer": optimizer.state_dict(),
             "generator": torch.get_rng_state(),
         }
-        torch.save(state, "state.pt.part")
-        os.replace("state.pt.part", "state.pt")
+        torch.save(state, STATE.with_suffix(".part"))
+        os.replace(STATE.with_suffix(".part"), STATE)
 torch.save(model.state_dict(), "model.pt")
 """
 
@@ -101,7 +103,7 @@ def forgetful(tmp_path_factory):
 def test_the_record_says_what_was_stopped_and_resumed(good):
     record = restart_of(good)
     assert (record.role, record.pass_name) == ("restart", "restart")
-    assert record.restart.checkpoint == "state.pt.part"
+    assert record.restart.checkpoint == "out/state.part"
     # Two epochs of six steps, the checkpoint, one step more; one epoch was left.
     assert (record.restart.steps_before, record.restart.steps_after) == (13, 6)
 
@@ -129,6 +131,7 @@ def test_a_replayed_restart_that_differs_is_not_reproduced(forgetful, tmp_path):
     assert "restart-differs" in done.out
 
 
+@pytest.mark.slow
 def test_a_replayed_restart_that_agrees_is_reproduced(good, tmp_path):
     bundle = shutil.copy(good, tmp_path / "x.rpb.zip")
     done = reprobundle(
