@@ -63,6 +63,7 @@ BUDGET_SECONDS = {
     "run": 60,
     "schema": 5,
     "spec": 10,
+    "standin": 90,
     "verify": 55,
 }
 

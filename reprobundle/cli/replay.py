@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -69,6 +69,13 @@ if TYPE_CHECKING:
     help="How random draws are made. [default: as in the reference]",
 )
 @click.option(
+    "--fallback",
+    type=click.Choice(("forbid", "diagnose")),
+    default="forbid",
+    show_default=True,
+    help="On MPS, stop at an operator it lacks, or go on with the CPU: a mixed run.",
+)
+@click.option(
     "--record",
     "record_file",
     type=click.Path(path_type=Path),
@@ -115,6 +122,7 @@ def replay(
     resume_command: str,
     device: str,
     rng: DrawMode | None,
+    fallback: Literal["forbid", "diagnose"],
     record_file: Path | None,
     data: tuple[str, ...],
     settings: tuple[str, ...],
@@ -139,6 +147,7 @@ def replay(
         environment=environment,
         devices=parse_devices(device),
         rng=rng or "",
+        fallback=fallback,
         passes=parse_passes(f"{passes},restart" if restart_check else passes),
         resume_command=parse_command(resume_command),
         claims=_claims(claims, smoke=smoke),

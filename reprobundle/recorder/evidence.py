@@ -55,7 +55,10 @@ def make_observers(session: Session, clock: Clock) -> list[Observer]:
         session: Where their events go.
         clock: Knows the number of steps and the open phase.
     """
-    return []
+    from .census import Census
+    from .profiler_witness import ProfilerWitness
+
+    return [ProfilerWitness(session), Census(session)]
 
 
 class Evidence:

@@ -16,6 +16,7 @@ from .ending import Ending
 from .evidence import Evidence
 from .exit_status import ExitStatus
 from .facts import send
+from .fallback_warnings import FallbackWarnings
 from .files import FileWatch
 from .generators import Generators
 from .hiding import hide_accelerators
@@ -86,6 +87,7 @@ class Recorder:
         self.beginnings = Beginnings(session, self.devices)
         self.loaders = Loaders(session, self.beginnings)
         self.training.on_call = self.beginnings.see_call
+        self.fallback_warnings = FallbackWarnings(session, self.clock)
         self.evidence = Evidence(session, self.clock)
         self._sampled = False
         self._variables: dict[str, str | None] = {}
@@ -171,6 +173,7 @@ class Recorder:
             ("torch beginnings", self.beginnings.use_torch),
             ("torch data loaders", self.loaders.use_torch),
             ("torch first weights", self.draws.watch_modules),
+            ("torch fallback", self.fallback_warnings.start),
             ("torch compiler", self._stay_uncompiled),
         )
         if self.session.traced:
@@ -224,6 +227,7 @@ class Recorder:
             self.shapes.continue_in_fork,
             self.training.continue_in_fork,
             self.evidence.continue_in_fork,
+            self.fallback_warnings.continue_in_fork,
         ):
             self.session.attempt("fork", part)
 
@@ -241,6 +245,7 @@ class Recorder:
         attempt("sampler", self.sampler.stop)
         self.clock.flush()
         attempt("evidence", self.evidence.finish)
+        attempt("fallback warnings", self.fallback_warnings.finish)
         if self.session.kind == "helper":
             return
         attempt("shapes", self.shapes.send)

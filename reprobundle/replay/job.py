@@ -51,7 +51,12 @@ from reprobundle.run.budget import (
     not_whole,
     within_budget,
 )
-from reprobundle.run.command import DEVICE, parse_settings, replay_base
+from reprobundle.run.command import (
+    DEVICE,
+    parse_settings,
+    platform_name,
+    replay_base,
+)
 from reprobundle.run.execute import PassPlan, execute
 from reprobundle.run.launch import Draws
 from reprobundle.run.lock import Drift
@@ -326,11 +331,23 @@ class ReplayJob:
             ignored=(self.folder.resolve(), self.python.resolve().parent.parent),
             metrics=self.plan.policy.metrics,
             extra_facts=self.facts,
+            forced=self._fallback_setting(),
             echo=self.options.echo,
         )
         return (
             stand_in_plan(plan, self.samples) if reference.claim == STAND_IN else plan
         )
+
+    def _fallback_setting(self) -> dict[str, str]:
+        """Return the variable that decides about CPU fallback, where MPS may be.
+
+        torch reads it once, when it is imported (MPSFallback.mm), so a fresh process
+        must have it from its start.
+        """
+        if self.device != "mps" and platform_name() != "darwin":
+            return {}
+        diagnose = self.options.fallback == "diagnose"
+        return {"PYTORCH_ENABLE_MPS_FALLBACK": "1" if diagnose else "0"}
 
     # -- files outside the project
 

@@ -19,6 +19,8 @@ class ReplayOptions:
         bundle: The bundle file.
         environment: ``current``, ``fresh``, or the path of an interpreter.
         devices: Each ``as-is``, ``cpu``, ``cuda`` or ``mps``; everything runs on each.
+        fallback: ``forbid`` stops a run on MPS at the first operator that MPS lacks;
+            ``diagnose`` goes on with the CPU in its place, and the run is a mixed one.
         passes: Passes of the main command.
         claims: Names of the claims to run; empty for all.
         resume_command: What resumes the run in the restart pass; empty for what the
@@ -38,6 +40,7 @@ class ReplayOptions:
     bundle: Path
     environment: str = "current"
     devices: tuple[str, ...] = ("as-is",)
+    fallback: Literal["forbid", "diagnose"] = "forbid"
     passes: tuple[str, ...] = ("measured", "evidence")
     claims: tuple[str, ...] = ()
     resume_command: tuple[str, ...] = ()

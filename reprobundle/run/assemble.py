@@ -26,6 +26,7 @@ from reprobundle.format.record import (
     WithheldFile,
 )
 from reprobundle.run import (
+    device_facts,
     facts,
     hints,
     memory_log,
@@ -44,6 +45,7 @@ from reprobundle.run.observed import observed_facts
 from reprobundle.run.placeholders import Names, without_names
 from reprobundle.run.project import files_digest
 from reprobundle.run.randomness import randomness
+from reprobundle.run.stops import StopReason, stop_of
 from reprobundle.run.system_packages import package_facts
 
 # Members of a record that are neither output nor log.
@@ -193,12 +195,23 @@ def assemble(
         restart=run.restart,
         phases=phases,
         memory=log,
-        devices=facts.devices(files, environment, run.device),
+        devices=device_facts.devices(
+            files,
+            environment,
+            run.device,
+            stderr=run.launched.session.stderr,
+            hide=run.hide,
+        ),
         files_digest=files_digest(list(run.staged.items())),
         reads=_reads(run, access, externals or {}),
         sources=sources,
         outputs=tuple(outputs.outputs),
-        outcome=_outcome(run, files, expected_failure=expected_failure),
+        outcome=_outcome(
+            run,
+            files,
+            expected_failure=expected_failure,
+            may_stop=role == "replay" and not expected_failure,
+        ),
         remarks=(
             *remarks.of_run(
                 files,
@@ -316,7 +329,11 @@ def _sources(files: tuple[EventFile, ...], scratch: Path) -> tuple[str, ...]:
 
 
 def _outcome(
-    run: FinishedRun, files: tuple[EventFile, ...], *, expected_failure: bool
+    run: FinishedRun,
+    files: tuple[EventFile, ...],
+    *,
+    expected_failure: bool,
+    may_stop: bool,
 ) -> Outcome:
     launched = run.launched
     if launched.interrupted:
@@ -327,10 +344,17 @@ def _outcome(
             stop_detail="the run was interrupted from the keyboard",
         )
     failed = launched.exit_status != 0
+    error = facts.error(files, run.hide) if failed else None
+    stop: StopReason = ""
+    detail = ""
+    if error is not None and may_stop:
+        stop, detail = stop_of(error)
     return Outcome(
         exit_status=launched.exit_status,
         expected_failure=expected_failure,
-        error=facts.error(files, run.hide) if failed else None,
+        error=error,
+        stop=stop,
+        stop_detail=detail,
     )
 
 

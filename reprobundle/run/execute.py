@@ -35,6 +35,7 @@ class PassPlan:
         ignored: Folders that are machinery, never inputs: environments, caches.
         metrics: Numbers to read from the standard output.
         extra_facts: Facts the launcher knows.
+        forced: Variables that hold whatever was recorded.
         echo: Copy what the command prints to our standard error.
         draws: How random draws are made.
     """
@@ -53,6 +54,7 @@ class PassPlan:
     ignored: tuple[Path, ...] = ()
     metrics: tuple[Metric, ...] = ()
     extra_facts: Mapping[str, Fact] = field(default_factory=dict)
+    forced: Mapping[str, str] = field(default_factory=dict)
     echo: bool = False
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
     draws: Draws = NATIVE
@@ -118,7 +120,8 @@ def launch_in(
             scratch=scratch,
             python=plan.python,
             device=plan.device,
-        ),
+        )
+        | dict(plan.forced),
         echo=plan.echo,
     )
 

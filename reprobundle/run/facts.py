@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from reprobundle.format.record import (
-    Devices,
     ErrorReport,
     Fact,
     Phase,
@@ -18,14 +17,12 @@ from reprobundle.format.record import (
 from reprobundle.run.events import (
     CellError,
     Child,
-    Device,
     End,
     Error,
     Event,
     EventFile,
     FactEvent,
     Phases,
-    WarningEvent,
 )
 from reprobundle.run.launch import Launched
 from reprobundle.run.masking import mask
@@ -33,14 +30,6 @@ from reprobundle.run.ranks import part_of, rank_files
 from reprobundle.run.watch import is_python
 
 E = TypeVar("E", bound=Event)
-FallbackState = Literal["none-possible", "none-seen", "seen", "not-checked"]
-
-# The sentence of aten/src/ATen/mps/MPSFallback.mm, unchanged from torch 2.0 to 2.15.
-FALLBACK_WARNING = re.compile(
-    r"The operator '(?P<op>[^']+)' is not current(ly)? supported on the MPS backend "
-    r"and will fall back"
-)
-IN_KERNEL_FALLBACK = re.compile(r"falling back (to|on) (the )?CPU", re.IGNORECASE)
 
 # nbclient's CellExecutionError and papermill's PapermillExecutionError.
 NOTEBOOK_ERROR = "ExecutionError"
@@ -146,45 +135,6 @@ def phases(files: tuple[EventFile, ...]) -> tuple[tuple[Phase, ...], int]:
         tuple(Phase(**msgspec.structs.asdict(phase)) for phase in best.phases),
         best.steps,
     )
-
-
-def devices(
-    files: tuple[EventFile, ...], facts: dict[str, Fact], requested: str
-) -> Devices:
-    """Return where tensors were seen, and what that says about CPU fallback."""
-    observed = sorted({event.device for _, event in events_of(files, Device)})
-    fallback, reason = _fallback(files, facts, observed)
-    return Devices(
-        requested=requested,
-        observed=tuple(observed),
-        fallback=fallback,
-        reason=reason,
-        standin=any(name.endswith("-standin") for name in observed)
-        or bool(_value(facts, "torch.mps.standin")),
-    )
-
-
-def _fallback(
-    files: tuple[EventFile, ...], facts: dict[str, Fact], observed: list[str]
-) -> tuple[FallbackState, str]:
-    for _, event in events_of(files, WarningEvent):
-        match = FALLBACK_WARNING.search(event.message)
-        if match or IN_KERNEL_FALLBACK.search(event.message):
-            name = match["op"] if match else "an operator"
-            return "seen", f"a warning names {name} at {event.where}"
-    if "mps" in observed or _value(facts, "torch.mps.available"):
-        return (
-            "not-checked",
-            "an MPS device was there and its operators were not traced",
-        )
-    if "torch.version" not in facts:
-        return "none-possible", "torch was not imported"
-    return "none-possible", "no device with automatic CPU fallback was there"
-
-
-def _value(facts: dict[str, Fact], name: str) -> object:
-    fact = facts.get(name)
-    return fact.value if fact else None
 
 
 def error(

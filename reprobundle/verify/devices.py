@@ -8,10 +8,10 @@ from reprobundle.format.findings import Finding
 from reprobundle.format.policy import Policy
 from reprobundle.format.record import Record
 from reprobundle.verify.checks import finding
+from reprobundle.verify.crossings import check_crossings
+from reprobundle.verify.fallback import check_fallback
 from reprobundle.verify.rules import DevicePair
 
-# Only these devices hand operators to the CPU by themselves.
-FALLS_BACK = frozenset({"mps"})
 _STANDIN = "-standin"
 _NO_CHOICE = frozenset({"", "as-is", "auto"})
 
@@ -59,11 +59,20 @@ def platform_label(record: Record) -> str:
     return f"{system}-{device_of(record)}"
 
 
-def check_devices(record: Record, policy: Policy) -> Iterator[Finding]:
-    """Yield the findings of V15 about one replay."""
+def check_devices(
+    record: Record, policy: Policy, traced: Record | None = None
+) -> Iterator[Finding]:
+    """Yield the findings of V15 about one replay.
+
+    Args:
+        record: The replay.
+        policy: The frozen policy.
+        traced: The evidence pass of the same occasion and claim, if one was made.
+    """
     yield _asked(record)
     yield _standin(record)
-    yield _fallback(record, policy)
+    yield from check_fallback(record, traced or record, policy, used=device_of(record))
+    yield from check_crossings(traced or record, used=device_of(record))
     yield _accepting(record, policy)
 
 
@@ -96,40 +105,6 @@ def _standin(record: Record) -> Finding:
         f"{reason}: this is no result of that device",
         got=device_of(record),
         advice="replay on a machine that has the device",
-    )
-
-
-def _fallback(record: Record, policy: Policy) -> Finding:
-    devices, used = record.devices, device_of(record)
-    can_fall_back = any(name in used.split("+") for name in FALLS_BACK)
-    if devices.fallback == "seen":
-        allowed = policy.intent.fallback == "allowed"
-        note = "; the author allows it, it is shown all the same" if allowed else ""
-        return finding(
-            "cpu-fallback",
-            "warn",
-            f"operators ran on the CPU instead of {used} ({devices.reason}){note}",
-            got="seen",
-            advice="this is not a result of that device alone",
-        )
-    if devices.fallback == "none-possible" and not can_fall_back:
-        return finding("cpu-fallback", "pass", devices.reason, got="none-possible")
-    if devices.fallback == "none-seen":
-        return finding("cpu-fallback", "pass", devices.reason, got="none-seen")
-    reason = devices.reason or "the operators were not traced"
-    if not can_fall_back:
-        return finding(
-            "cpu-fallback",
-            "not-applicable",
-            f"{used} hands no operator to the CPU by itself",
-            got=devices.fallback,
-        )
-    return finding(
-        "cpu-fallback",
-        "not-checked",
-        f"whether operators of {used} ran on the CPU is not known: {reason}",
-        got=devices.fallback,
-        advice="make an evidence pass",
     )
 
 

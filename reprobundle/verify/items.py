@@ -283,6 +283,26 @@ EVERY_ITEM: tuple[Item, ...] = (
         allowable=False,
     ),
     Item(
+        "fallback-witnesses",
+        "V15",
+        "The witnesses of CPU fallback contradict each other where both looked.",
+        _WARNS,
+    ),
+    Item("host-transfers", "V15", "The script itself moves data from and to the CPU."),
+    Item(
+        "non-blocking-copy",
+        "V15",
+        "A copy from or to MPS was not waited for; such a copy can lose data silently.",
+        _WARNS,
+    ),
+    Item(
+        "index-out-of-range",
+        "V15",
+        "An index was outside its table: an error on the CPU, zeros on MPS.",
+        _WARNS,
+        allowable=False,
+    ),
+    Item(
         "accepting-platform",
         "V15",
         "The result counts on other platforms only.",

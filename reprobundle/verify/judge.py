@@ -43,6 +43,7 @@ def judge(
     replay: Record,
     content: Content,
     *,
+    traced: Record | None = None,
     allow: Sequence[str] = (),
 ) -> Judgement:
     """Return the judgement on one replay.
@@ -53,6 +54,7 @@ def judge(
         replay_id: Record id of the replay.
         replay: Its record.
         content: Where its content lies.
+        traced: The evidence pass of the same occasion and claim, if one was made.
         allow: Names of warnings that the caller accepts.
 
     Raises:
@@ -81,7 +83,9 @@ def judge(
         )
         findings += check_bands(claim, bands)
         differences = compare_environments(reference, replay)
-        findings += _about_run(sealed, reference, replay, comparisons, differences)
+        findings += _about_run(
+            sealed, reference, replay, comparisons, differences, traced
+        )
     else:
         reason = "the replay did not come to its end"
         findings += check_start(reference, replay, identical=False)
@@ -125,6 +129,7 @@ def _about_run(
     replay: Record,
     comparisons: tuple[OutputComparison, ...],
     differences: tuple[EnvironmentDifference, ...],
+    traced: Record | None,
 ) -> list[Finding]:
     """Return the findings about how a finished replay ran."""
     something = bool(comparisons) or reference.outcome.expected_failure
@@ -134,7 +139,7 @@ def _about_run(
     return [
         *check_start(reference, replay, identical=identical),
         *check_observation(replay),
-        *check_devices(replay, sealed.policy),
+        *check_devices(replay, sealed.policy, traced),
         check_tracked(replay),
         *check_environment(
             reference,

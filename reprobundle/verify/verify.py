@@ -25,6 +25,7 @@ from reprobundle.format.reader import (
     open_bundle,
     open_replay_file,
 )
+from reprobundle.format.record import Record
 from reprobundle.verify.acceptance import check_acceptance
 from reprobundle.verify.checks import finding, unmade
 from reprobundle.verify.claims import Replay, check_claims, claim_results, deciding
@@ -345,6 +346,7 @@ class _Verification:
             one.id,
             one.record,
             attached(self.bundle, one.source, one.id, one.record),
+            traced=self._traced(one),
             allow=self.allow,
         )
 
@@ -362,6 +364,14 @@ class _Verification:
             judgements=tuple(by_replay.values()),
             deciding=[by_replay[one.id] for one in deciding(mine, chosen)],
         )
+
+    def _traced(self, one: Replay) -> Record | None:
+        """Return the evidence pass that belongs to a replay."""
+        for other in self.replays:
+            is_evidence = other.record.pass_name == "evidence"
+            if is_evidence and other.group == one.group and other.source is one.source:
+                return other.record
+        return None
 
 
 def _verdict(judgement: Judgement) -> Verdict:

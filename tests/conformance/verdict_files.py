@@ -194,6 +194,19 @@ def mps(**changes: object) -> Document:
         "observed": ["cpu", "mps"],
         "fallback": "none-seen",
         "reason": "every operator was traced",
+        "witnesses": [
+            {"name": name, "looked": True}
+            for name in ("warnings", "profiler", "census")
+        ],
+        "operators": [
+            {
+                "operator": "aten.mm.default",
+                "device": "mps",
+                "count": 3,
+                "bytes": 96,
+                "steps": 3,
+            }
+        ],
         **changes,
     }
     waited = phase(synchronized="mps", synchronizations=2)

@@ -2,13 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from reprobundle.format.record import Fact
 from reprobundle.run import facts
 from reprobundle.run.events import (
     Child,
-    Device,
     End,
     Error,
     EventFile,
@@ -16,7 +13,6 @@ from reprobundle.run.events import (
     Phases,
     PhaseTotals,
     Start,
-    WarningEvent,
     read_events,
 )
 from reprobundle.run.launch import Launched, Session
@@ -118,45 +114,6 @@ def test_phases_are_those_of_the_process_that_did_most_steps():
     found, steps = facts.phases(files)
     assert [phase.name for phase in found] == ["forward"]
     assert steps == 9
-
-
-def test_no_fallback_is_possible_where_no_accelerator_was():
-    found = facts.devices(
-        (process(Device(t_ns=1, device="cpu", seen_on="input")),),
-        {"torch.version": Fact(value="2.13.0")},
-        "cpu",
-    )
-    assert found.observed == ("cpu",)
-    assert found.fallback == "none-possible"
-
-
-def test_on_mps_the_absence_of_a_warning_proves_nothing():
-    found = facts.devices(
-        (process(Device(t_ns=1, device="mps", seen_on="input")),),
-        {"torch.version": Fact(value="2.13.0")},
-        "mps",
-    )
-    assert found.fallback == "not-checked"
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        (
-            "The operator 'aten::_ctc_loss' is not currently supported on the MPS "
-            "backend and will fall back to run on the CPU. This may have performance "
-            "implications."
-        ),
-        "linalg_qr: limited to min(m,n) <= 512, falling back to CPU.",
-    ],
-)
-def test_a_fallback_warning_is_seen(message):
-    warning = WarningEvent(
-        t_ns=1, category="UserWarning", message=message, where="train.py:4"
-    )
-    found = facts.devices((process(warning),), {}, "mps")
-    assert found.fallback == "seen"
-    assert "train.py:4" in found.reason
 
 
 def test_the_error_of_the_main_process_is_reported_and_paths_are_hidden():

@@ -26,6 +26,7 @@ from reprobundle.format.record import (
     Memory,
     MemorySample,
     MemorySeries,
+    OperatorUse,
     Outcome,
     Output,
     Phase,
@@ -34,6 +35,7 @@ from reprobundle.format.record import (
     Record,
     SeedCall,
     StartTensor,
+    Witness,
 )
 from reprobundle.format.writer import SealedBundle, Source, write_bundle
 from reprobundle.outputs.summary import summarise
@@ -105,6 +107,34 @@ SERIES = encode(
         )
     )
 )
+
+
+WITNESSES = (
+    Witness(name="warnings", looked=True),
+    Witness(name="profiler", looked=True, steps=((1, 4),), total_steps=3),
+    Witness(name="census", looked=True, total_steps=3),
+)
+
+
+def used(operator, device="mps", **changes):
+    """Return what a census says about one operator of three steps."""
+    usual = {"phase": "forward", "count": 3, "bytes": 96, "steps": 3}
+    place = {"where": "{project}/train.py:4"}
+    return OperatorUse(
+        operator=operator, device=device, **{**usual, **place, **changes}
+    )
+
+
+def on(device, fallback="none-seen", **changes):
+    """Return where a run was, with the three witnesses where one is needed."""
+    watched = device.startswith("mps") and fallback != "not-checked"
+    usual = {
+        "witnesses": WITNESSES if watched else (),
+        "operators": (used("aten.addmm.default"),) if watched else (),
+    }
+    return Devices(
+        observed=(device,), fallback=fallback, reason="witness", **{**usual, **changes}
+    )
 
 
 @dataclass

@@ -26,6 +26,7 @@ from reprobundle.format.findings import Verdict
 from reprobundle.format.policy import Band, Claim, Intent, OutputRule, Policy
 from reprobundle.format.reader import Damage
 from reprobundle.format.record import (
+    BadIndex,
     Command,
     Devices,
     Drawn,
@@ -40,6 +41,7 @@ from reprobundle.format.record import (
     Rank,
     Remark,
     Restart,
+    Transfer,
 )
 from reprobundle.format.writer import Source
 from reprobundle.verify import integrity
@@ -53,6 +55,7 @@ from reprobundle.verify.checks import (
 )
 from reprobundle.verify.defaults import default_policy
 from reprobundle.verify.verdict import PRECEDENCE, consequence
+from tests.verify import builder
 from tests.verify.builder import ENVIRONMENT, OUTPUTS, START, Run, found, npy
 
 VALUES = np.linspace(-1.0, 1.0, 24, dtype="f4").reshape(4, 6)
@@ -232,10 +235,16 @@ def one_claim_of_two(bench):
 
 
 def on(device, fallback="none-seen", **changes):
-    seen = Devices(observed=(device,), fallback=fallback, reason="x", **changes)
-    return replayed(devices=seen, phases=())
+    seen = builder.on(device, fallback, **changes)
+    return replayed(devices=seen, phases=(), platform="darwin")
 
 
+LATE = Transfer(
+    kind="to-device", where="train.py:3", non_blocking=True, count=2, bytes=64
+)
+BEYOND = BadIndex(
+    operator="aten.embedding.default", where="train.py:9", low=0, high=10, size=10
+)
 STOPPED = Outcome(exit_status=0, completed=False, stop="memory", stop_detail="16 GB")
 OTHER_READ = FileRead(
     path="project:data.csv", member="inputs/data.csv", size_bytes=1, blake3="0" * 64
@@ -381,6 +390,9 @@ CASES = {
     "device-asked": on("cpu", "none-possible", requested="mps"),
     "standin-device": on("mps", standin=True),
     "cpu-fallback": on("mps", "seen"),
+    "fallback-witnesses": on("mps", operators=(builder.used("aten.mode.default"),)),
+    "non-blocking-copy": on("mps", transfers=(LATE,)),
+    "index-out-of-range": on("mps", bad_indices=(BEYOND,)),
     "accepting-platform": policy(intent=Intent(accepting_platforms=("macos-mps",))),
     "output-missing": replayed({"out/metrics.json": OUTPUTS["out/metrics.json"]}),
     "output-unexpected": replayed({**OUTPUTS, "more.txt": b"x"}),
@@ -519,7 +531,12 @@ def test_every_text_is_a_sentence():
 
 def test_no_warning_that_hides_the_device_or_the_input_can_be_allowed():
     fixed = {name for name, item in ITEMS.items() if not item.allowable}
-    assert fixed == {"cpu-fallback", "standin-device", "reduced-input"}
+    assert fixed == {
+        "cpu-fallback",
+        "standin-device",
+        "reduced-input",
+        "index-out-of-range",
+    }
 
 
 def test_every_failure_leads_somewhere():

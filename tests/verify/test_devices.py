@@ -9,7 +9,6 @@ from reprobundle.format.policy import (
     Intent,
 )
 from reprobundle.format.record import (
-    Devices,
     Fact,
     Phase,
 )
@@ -18,12 +17,9 @@ from reprobundle.verify.timing import is_duration
 from tests.verify.builder import (
     ENVIRONMENT,
     found,
+    on,
     reasons,
 )
-
-
-def on(device, fallback="none-seen", **changes):
-    return Devices(observed=(device,), fallback=fallback, reason="witness", **changes)
 
 
 def test_a_clean_run_on_mps_is_reproduced(bench):

@@ -221,6 +221,19 @@ def _device(*, platform: str = "darwin", **changes: object) -> Redraft:
         "observed": ("cpu", "mps"),
         "fallback": "none-seen",
         "reason": "put in by the selftest",
+        "witnesses": [
+            {"name": name, "looked": True}
+            for name in ("warnings", "profiler", "census")
+        ],
+        "operators": [
+            {
+                "operator": "aten.mm.default",
+                "device": "mps",
+                "count": 1,
+                "bytes": 1,
+                "steps": 1,
+            }
+        ],
         **changes,
     }
 

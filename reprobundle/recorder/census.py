@@ -1,0 +1,181 @@
+"""Count the operators that a run gives an accelerator, and what crosses to the CPU.
+
+The census cannot see a fallback, only what was asked of the device; whoever has the
+table of the running torch version sees from it what the device could not do. The three
+ways in which the CPU takes part are told apart: a fallback is in the table, an explicit
+copy or scalar read and an input that starts on the CPU are transfers with their place.
+"""
+
+# ruff: noqa: ANN401 -- objects of the user's libraries pass through here
+from __future__ import annotations
+
+from .callers import caller
+from .evidence import Observer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from .operators import OperatorCall
+    from .session import Session
+
+_HOST = ("cpu", "meta")
+_COPIES = ("aten._to_copy.default", "aten.copy_.default")
+_SCALAR = "aten._local_scalar_dense.default"
+# Operators that look rows up by index: position of table, of indices, and the
+# dimension they count along. On CPU and CUDA an index out of range raises; on MPS it
+# reads zeros (pytorch issues 144824, 123119, 154235).
+_LOOKUPS = {
+    "aten.embedding.default": (0, 1, None),
+    "aten.index_select.default": (0, 2, 1),
+    "aten.gather.default": (0, 2, 1),
+}
+_MOST_ROWS = 4000
+
+
+class Census(Observer):
+    """Count operators by device and phase, transfers and lookups by place."""
+
+    name = "census"
+    sees_operators = True
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._torch: Any = None
+        self._rows: dict[tuple[str, str, str], dict[str, Any]] = {}
+        self._transfers: dict[tuple[str, str, bool], list[int]] = {}
+        self._ranges: dict[tuple[str, str], dict[str, int]] = {}
+        self._steps = 0
+        self._lost = 0
+
+    def start(self, torch: Any) -> None:
+        """Remember torch."""
+        self._torch = torch
+
+    def operator(self, call: OperatorCall) -> None:
+        """Count one operator."""
+        name = str(call.operator)
+        given = [*self._tensors(call.arguments), *self._tensors(call.named.values())]
+        made = list(self._tensors((call.result,)))
+        devices = {tensor.device.type for tensor in (*given, *made)}
+        for device in devices:
+            if device not in _HOST:
+                self._add(name, device, call, given, made)
+        if name in _COPIES or name == _SCALAR:
+            self._transfer(name, call, given, made)
+        elif name in _LOOKUPS:
+            self._lookup(name, call)
+
+    def _tensors(self, values: Any) -> Iterator[Any]:
+        for value in values:
+            if isinstance(value, self._torch.Tensor):
+                yield value
+            elif isinstance(value, (list, tuple)):
+                yield from self._tensors(value)
+
+    def _add(
+        self, name: str, device: str, call: OperatorCall, given: Any, made: Any
+    ) -> None:
+        key = (name, device, call.phase)
+        row = self._rows.get(key)
+        if row is None:
+            if len(self._rows) >= _MOST_ROWS:
+                self._lost += 1
+                return
+            where = self._place()
+            row = {"count": 0, "bytes": 0, "steps": 0, "last": -1, "where": where}
+            self._rows[key] = row
+        row["count"] += 1
+        row["bytes"] += sum(
+            tensor.numel() * tensor.element_size()
+            for tensor in (*given, *made)
+            if tensor.device.type == device
+        )
+        if row["last"] != call.step:
+            row["last"] = call.step
+            row["steps"] += 1
+
+    def _transfer(self, name: str, call: OperatorCall, given: Any, made: Any) -> None:
+        source = given[-1] if given else None
+        if source is None:
+            return
+        start = source.device.type
+        goal = "cpu" if name == _SCALAR else made[0].device.type
+        if start == goal or (start in _HOST and goal in _HOST):
+            return
+        kind = "to-device" if start in _HOST else "from-device"
+        kind = "scalar-read" if name == _SCALAR else kind
+        late = bool(call.named.get("non_blocking")) or (
+            name == "aten.copy_.default"
+            and len(call.arguments) > 2
+            and bool(call.arguments[2])
+        )
+        key = (kind, self._place(), late)
+        counts = self._transfers.setdefault(key, [0, 0])
+        counts[0] += 1
+        counts[1] += source.numel() * source.element_size()
+
+    def _lookup(self, name: str, call: OperatorCall) -> None:
+        table, places, dimension = _LOOKUPS[name]
+        arguments = call.arguments
+        if len(arguments) <= places or arguments[places].numel() == 0:
+            return
+        size = arguments[table].shape[arguments[dimension] if dimension else 0]
+        indices = arguments[places]
+        low, high = (int(indices.min()), int(indices.max()))
+        if low >= 0 and high < size:
+            return
+        key = (name, self._place())
+        seen = self._ranges.setdefault(key, {"low": low, "high": high, "size": size})
+        seen["low"], seen["high"] = min(seen["low"], low), max(seen["high"], high)
+
+    def _place(self) -> str:
+        """Return the user's line; a backward pass in a device's thread has none."""
+        where = caller(self._session.project)
+        return "" if "/site-packages/" in where else where
+
+    def step(self, number: int) -> None:
+        """Remember how many steps were made."""
+        self._steps = number
+
+    def finish(self) -> None:
+        """Send everything, unless the run kept off every accelerator."""
+        if not self._rows:
+            return
+        events: list[dict[str, object]] = [
+            {
+                "event": "operator",
+                "operator": name,
+                "device": device,
+                "phase": phase,
+                **{k: v for k, v in row.items() if k != "last"},
+            }
+            for (name, device, phase), row in self._rows.items()
+        ]
+        for (kind, where, late), (count, size) in self._transfers.items():
+            events.append(
+                {
+                    "event": "transfer",
+                    "kind": kind,
+                    "where": where,
+                    "non_blocking": late,
+                    "count": count,
+                    "bytes": size,
+                }
+            )
+        for (name, where), seen in self._ranges.items():
+            events.append(
+                {"event": "index_range", "operator": name, "where": where, **seen}
+            )
+        events.append(
+            {
+                "event": "witness",
+                "name": "census",
+                "looked": True,
+                "steps": [[1, self._steps + 1]],
+                "total_steps": self._steps,
+                "reason": f"{self._lost} operators not counted" if self._lost else "",
+            }
+        )
+        self._session.emit_all(events)

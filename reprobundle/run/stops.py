@@ -1,0 +1,61 @@
+"""Recognise the errors that say what this machine cannot do.
+
+A replay that ends in one of them did not give another result: it could not be run here,
+and the record names the reason. The texts are those of torch 2.0 to 2.15, from its
+sources and the strings of its macOS binaries.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from reprobundle.format.record import ErrorReport
+
+StopReason = Literal["", "operator", "memory", "dtype"]
+
+MOST_DETAIL = 300
+# aten/src/ATen/mps/MPSFallback.mm: 1.x said "current", later ones "currently".
+_OPERATOR = re.compile(
+    r"The operator '(?P<operator>[^']+)' is not current(ly)? implemented for the MPS "
+    r"device"
+)
+# float64 and complex128: one sentence for a tensor on MPS, one for the way to it.
+_DTYPE = re.compile(
+    r"Cannot convert a (MPS Tensor to (?P<on>\w+) dtype|(?P<to>\w+) Tensor to MPS) as "
+    r"the MPS framework doesn't support"
+    r"|BFloat16 is not supported on MPS"
+    r"|MPS bfloat16 type is supported on MacOS"
+)
+# On MPS out of memory is a plain RuntimeError.
+_MEMORY = re.compile(
+    r"MPS backend out of memory|Invalid buffer size:|CUDA out of memory"
+    r"|CUDA error: out of memory"
+)
+
+
+def stop_of(error: ErrorReport) -> tuple[StopReason, str]:
+    """Return the stop reason that an error stands for, and one line about it.
+
+    Args:
+        error: What ended the run.
+
+    Returns:
+        Two empty texts when it is no such error.
+    """
+    message, place = error.message, f" at {error.where}" if error.where else ""
+    operator = _OPERATOR.search(message)
+    if operator:
+        return "operator", (
+            f"{operator['operator']} has no kernel for MPS in this version of torch"
+            f"{place}; --fallback diagnose goes on with the CPU in its place"
+        )
+    if _DTYPE.search(message):
+        return "dtype", f"{_one_line(message)}{place}"
+    if _MEMORY.search(message) or error.type.endswith("OutOfMemoryError"):
+        return "memory", f"{_one_line(message)}{place}"
+    return "", ""
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split())[:MOST_DETAIL]
