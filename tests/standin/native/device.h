@@ -57,8 +57,9 @@ class DeviceClock {
   int64_t ns_per_op_ = 0;
 };
 
+// Like all state here it is never destroyed: threads of the process use it to the end.
 inline DeviceClock& device_clock() {
-  static DeviceClock clock;
+  static auto& clock = *new DeviceClock();
   return clock;
 }
 
@@ -74,7 +75,7 @@ struct MemoryCounters {
 };
 
 inline MemoryCounters& memory() {
-  static MemoryCounters counters;
+  static auto& counters = *new MemoryCounters();
   return counters;
 }
 
@@ -136,7 +137,7 @@ class Allocator final : public c10::Allocator {
 };
 
 inline Allocator& allocator() {
-  static Allocator instance;
+  static auto& instance = *new Allocator();
   return instance;
 }
 
@@ -199,7 +200,7 @@ struct Generator final : public c10::GeneratorImpl {
 };
 
 inline at::Generator& default_generator() {
-  static at::Generator generator = at::make_generator<Generator>();
+  static auto& generator = *new at::Generator(at::make_generator<Generator>());
   return generator;
 }
 

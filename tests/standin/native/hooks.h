@@ -83,7 +83,7 @@ struct MPSHooks : public MPSHooksInterface {
 
  private:
   static std::map<uint32_t, double>& events() {
-    static std::map<uint32_t, double> all;
+    static auto& all = *new std::map<uint32_t, double>();
     return all;
   }
   static uint32_t& last_event() {

@@ -37,7 +37,7 @@ struct Support {
 };
 
 Support& support() {
-  static Support instance;
+  static auto& instance = *new Support();
   return instance;
 }
 
