@@ -28,7 +28,6 @@ from reprobundle.format.reader import Damage
 from reprobundle.format.record import (
     BadIndex,
     Command,
-    Devices,
     Drawn,
     ErrorReport,
     Fact,
