@@ -7,6 +7,7 @@ stands in code spans or is escaped, so that it can be neither markup nor a menti
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 from reprobundle.format.findings import Finding, Judgement, OutputComparison, Report
@@ -101,7 +102,7 @@ def _facts(page: Page) -> str:
     rows += [("replay", code(machine(side.record))) for side in sides]
     unchecked = ", ".join(map(code, report.not_checked))
     rows.append(("not checked", unchecked or "nothing was left out"))
-    rows.append(("check it", code(f"reprobundle verify {report.file}")))
+    rows.append(("check it", code(f"reprobundle verify {shlex.quote(report.file)}")))
     return table(("", ""), rows)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from reprobundle.format.record import Fact, Output, Record, Remark, WithheldFile
@@ -47,7 +48,7 @@ def _told(packed: Packed) -> Iterator[tuple[str, str, Style]]:
     members = text.plural(len(packed.sealed.members), "member")
     yield "wrote", f"{packed.path}  {size}, {members}", "strong"
     yield "id", packed.sealed.id, ""
-    yield "next", f"reprobundle verify {packed.path.name}", ""
+    yield "next", f"reprobundle verify {shlex.quote(packed.path.name)}", ""
 
 
 def _ending(record: Record) -> str:

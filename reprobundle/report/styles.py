@@ -9,6 +9,7 @@ judges: the verdict stands in each as `verify` gave it.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 
 from reprobundle.format.findings import CheckOutcome, Finding, Verdict
@@ -122,8 +123,8 @@ def _aec(page: Page) -> Iterator[str]:
     yield "## Check-list\n\n" + table(("item", "value"), _meta(page))
     yield "## Evaluation and expected results\n\n" + (_claims(page) or "No claims.")
     commands = [
-        f"reprobundle verify {report.file}",
-        f"reprobundle replay {report.file}",
+        f"reprobundle verify {shlex.quote(report.file)}",
+        f"reprobundle replay {shlex.quote(report.file)}",
     ]
     yield "## How to evaluate\n\n" + "\n".join(f"    {line}" for line in commands)
     yield f"## Outcome of the evaluation\n\n{_verdict(page)}"

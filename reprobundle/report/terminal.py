@@ -171,9 +171,10 @@ def _claims(report: Report, screen: Screen) -> list[Line]:
     """Return what came of each claim that says something, with its numbers."""
     lines: list[Line] = []
     for one in report.claims:
-        if not (one.statement or one.bands or one.result == "NOT RUN"):
+        not_run = one.result == "NOT RUN" and len(report.claims) > 1
+        if not (one.statement or one.bands or not_run):
             continue
-        told = one.statement or "states nothing in words"
+        told = one.statement or "no statement"
         shown = (
             "" if one.judged or one.result == "NOT RUN" else ", shown and not judged"
         )

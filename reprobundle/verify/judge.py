@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 
 from reprobundle.format.findings import (
@@ -99,7 +100,14 @@ def judge(
         base=base_of(comparisons, same_error=_same_error(reference, replay)),
         bands=bands,
         causes=lambda found: likely_causes(
-            Case(bundle.path.name, reference, replay, comparisons, differences, found)
+            Case(
+                shlex.quote(bundle.path.name),
+                reference,
+                replay,
+                comparisons,
+                differences,
+                found,
+            )
         ),
         allow=allow,
     )

@@ -13,6 +13,7 @@ last numbers are independent and normal (Hahn and Meeker, "Statistical Intervals
 
 from __future__ import annotations
 
+import shlex
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -86,7 +87,7 @@ def suggest(path: Path) -> Suggestion:
         if not runs:
             raise BadCallError(
                 f"{path.name} holds one run only, and noise needs two",
-                advice=f"reprobundle replay {path.name} --yes, once or more",
+                advice=f"replay it: reprobundle replay {shlex.quote(path.name)} --yes",
             )
         reference = documents.reference
         first = (reference, sealed(bundle, REFERENCE_RUN, reference))

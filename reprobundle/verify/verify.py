@@ -6,6 +6,7 @@ answer is made from the one `Report` returned here.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -236,7 +237,7 @@ class _Verification:
         findings += check_restart(self.sealed, self._restarted(self.sealed))
         by_replay = {one.id: self._judge(self.sealed, one) for one in chosen}
         self.state.judgements += by_replay.values()
-        advice = f"reprobundle replay {self.bundle.path.name}"
+        advice = f"reprobundle replay {shlex.quote(self.bundle.path.name)}"
         findings += check_claims(
             self.sealed,
             chosen,

@@ -76,6 +76,14 @@ def test_a_row_says_how_often_it_was_tried_and_why_not(reports):
     assert failing["no-failure"].reasons == ("expected-failure",)
 
 
+def test_bits_of_attached_replays_are_flipped_too(bench):
+    bench.pack().replay()
+    report = rows(selftest(bench.path))
+    assert report["flip-content"].result == "caught"
+    assert "replay-name" in report["flip-content"].reasons
+    assert {row.result for row in report.values()} == {"caught", "not-possible"}
+
+
 def test_the_bundle_itself_is_not_touched(benches):
     bench = benches[0]
     before = digest_bytes(bench.path.read_bytes())

@@ -20,6 +20,8 @@ _STRUCTURE = frozenset(
     {"container", "limits", "format-version", "manifest", "member-names", "membership"}
 )
 _CONTENT = frozenset({"member-digest", "container", "sealed-document"})
+# A flipped bit may lie in a replay that is attached.
+_ATTACHED = frozenset({"replay-name", "replay-record", "replay-members"})
 
 
 def _entries(subject: Subject) -> tuple[Entry, ...]:
@@ -196,13 +198,13 @@ BYTE_MUTATIONS = (
     Mutation(
         "flip-content",
         "one bit of a member flipped",
-        _CONTENT | _STRUCTURE,
+        _CONTENT | _STRUCTURE | _ATTACHED,
         _flipped_content,
     ),
     Mutation(
         "flip-structure",
         "one bit of a header or of the directory flipped",
-        _STRUCTURE | {"member-digest"},
+        _STRUCTURE | _ATTACHED | {"member-digest"},
         _flipped_headers,
     ),
     Mutation("truncate", "the file cut short", _STRUCTURE, _truncated),
