@@ -56,9 +56,10 @@ def make_observers(session: Session, clock: Clock) -> list[Observer]:
         clock: Knows the number of steps and the open phase.
     """
     from .census import Census
+    from .fingerprints import Fingerprints
     from .profiler_witness import ProfilerWitness
 
-    return [ProfilerWitness(session), Census(session)]
+    return [ProfilerWitness(session), Census(session), Fingerprints(session, clock)]
 
 
 class Evidence:

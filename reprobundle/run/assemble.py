@@ -37,8 +37,8 @@ from reprobundle.run import (
 )
 from reprobundle.run.accessed import Accesses, Places, accesses
 from reprobundle.run.command import platform_name
+from reprobundle.run.drawn import FINGERPRINTS, fingerprints, kept_draws
 from reprobundle.run.drawn import MEMBER as DRAWS
-from reprobundle.run.drawn import kept_draws
 from reprobundle.run.events import End, EventFile, read_events
 from reprobundle.run.launch import Launched
 from reprobundle.run.observed import observed_facts
@@ -49,7 +49,7 @@ from reprobundle.run.stops import StopReason, stop_of
 from reprobundle.run.system_packages import package_facts
 
 # Members of a record that are neither output nor log.
-SERIES = frozenset({"memory.json", DRAWS})
+SERIES = frozenset({"memory.json", DRAWS, FINGERPRINTS})
 OUTPUT_LIMIT_BYTES = 4 << 30
 
 PassName = Literal["measured", "repeat", "evidence", "restart"]
@@ -157,6 +157,7 @@ def assemble(
     outputs, missing_metrics = _outputs(run, files, access, sealed or {})
     content = {**outputs.content, **_logs(run)}
     content |= kept_draws(files, run.launched.session.values)
+    content |= fingerprints(run.launched.session.values)
     traced = run.pass_name == "evidence"
     samples = memory_log.memory_samples(files, run.launched.start_ns)
     samples = () if traced else samples

@@ -8,6 +8,7 @@ from reprobundle.format.record import Drawn
 from reprobundle.run.events import DrawnEvent, EventFile
 
 MEMBER = "draws.safetensors"
+FINGERPRINTS = "fingerprints.jsonl"
 
 
 def drawn(files: tuple[EventFile, ...]) -> Drawn:
@@ -46,6 +47,12 @@ def kept_draws(files: tuple[EventFile, ...], values: Path) -> dict[str, Path]:
     if not accounts or not accounts[0].file:
         return {}
     return {MEMBER: values / accounts[0].file}
+
+
+def fingerprints(values: Path) -> dict[str, Path]:
+    """Return the member with the fingerprints of a traced run, if there is one."""
+    path = values / FINGERPRINTS
+    return {FINGERPRINTS: path} if path.is_file() else {}
 
 
 def _last(file: EventFile) -> DrawnEvent | None:

@@ -308,6 +308,13 @@ EVERY_ITEM: tuple[Item, ...] = (
         "The result counts on other platforms only.",
         {"not-checked": _V.NOT_DECIDABLE_HERE},
     ),
+    Item(
+        "first-divergence",
+        "V17",
+        "The first place where two traced runs part, where an output differs; not "
+        "checked without fingerprints on both sides.",
+        _DIFFERS,
+    ),
     Item("output-missing", "V16", "An output did not come out.", _DIFFERS),
     Item("output-unexpected", "V16", "An additional output came out.", _WARNS),
     Item("output-differs", "V17", "An output is outside the policy.", _DIFFERS),

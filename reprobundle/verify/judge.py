@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import BinaryIO
 
 from reprobundle.format.findings import (
     EnvironmentDifference,
@@ -75,7 +77,13 @@ def judge(
     bands: tuple[BandResult, ...] = ()
     if is_finished(replay):
         comparisons = _compare(bundle, sealed, reference, replay, content)
-        findings += check_outputs(reference, comparisons, sealed.policy)
+        outputs = list(check_outputs(reference, comparisons, sealed.policy))
+        differs = any(one.id == "output-differs" for one in outputs)
+        findings += outputs
+        if differs or replay.pass_name == "evidence":
+            findings.append(
+                _where_they_part(bundle, sealed, (reference, replay), content, differs)
+            )
         claim = claim_of(sealed.policy, replay.claim)
         bands = judge_bands(
             claim,
@@ -129,6 +137,35 @@ def _compare(
         content,
         policy=sealed.policy,
     )
+
+
+def _where_they_part(
+    bundle: Bundle,
+    sealed: Sealed,
+    pair: tuple[Record, Record],
+    content: Content,
+    differs: bool,
+) -> Finding:
+    """Return the finding about the first divergence of two traced runs."""
+    from reprobundle.verify import divergence
+
+    reference, replay = pair
+    with ExitStack() as stack:
+        streams: list[BinaryIO | None] = [None, None]
+        for number, record in sorted(sealed.runs.items()):
+            if (record.role, record.claim) == ("evidence", replay.claim):
+                traced = sealed_content(bundle, number, record)
+                if divergence.MEMBER in traced.names:
+                    opened = traced.open_own(divergence.MEMBER)
+                    streams[0] = stack.enter_context(opened)
+        if divergence.MEMBER in content.names:
+            streams[1] = stack.enter_context(content.open_own(divergence.MEMBER))
+        return divergence.check_divergence(
+            *streams,
+            policy=sealed.policy,
+            devices=device_pair(reference, replay),
+            differs=differs,
+        )
 
 
 def _about_run(

@@ -145,9 +145,12 @@ class Run:
     changes: dict[str, object] = field(default_factory=dict)
     tensors: dict[str, bytes] = field(default_factory=dict)
     stored: Literal["here", "none"] = "here"
+    fingerprints: bytes = b""
 
     def build(self, folder: Path, **fixed: object) -> tuple[Record, dict[str, bytes]]:
         content = {"stdout.txt": b"done\n", "stderr.txt": b"", "memory.json": SERIES}
+        if self.fingerprints:
+            content["fingerprints.jsonl"] = self.fingerprints
         outputs = []
         for name, data in sorted(self.outputs.items()):
             outputs.append(self._output(folder, name, data, content))
@@ -337,7 +340,8 @@ class Bench:
 def _role(name):
     if name in ("stdout.txt", "stderr.txt"):
         return "log"
-    return "series" if name == "memory.json" else "output"
+    series = ("memory.json", "fingerprints.jsonl")
+    return "series" if name in series else "output"
 
 
 def found(report, name, outcome=None):

@@ -219,6 +219,34 @@ def tracing_differs(bench):
     return bench.verify()
 
 
+def fingerprints(norm):
+    """One place of a traced run, as the recorder writes it."""
+    entry = {
+        "kind": "module",
+        "step": 0,
+        "path": "0.head",
+        "call": 0,
+        "operator": "",
+        "place": 0,
+        "dtype": "float32",
+        "shape": [4],
+        "stride": [1],
+        "norm": norm,
+        "sum": 1.0,
+    }
+    header = {"format": "reprobundle/fingerprints/1", "complete": True}
+    return b"\n".join(msgspec.json.encode(line) for line in (header, entry))
+
+
+def runs_that_part(bench):
+    """Both sides were traced, and one module gives another norm."""
+    bench.evidence = Run(fingerprints=fingerprints(2.0))
+    bench.pack().replay(
+        Run(dict(FAR), fingerprints=fingerprints(2.002)), pass_name="evidence"
+    )
+    return bench.verify()
+
+
 def two_replays(bench):
     bench.pack().replay(Run(dict(FAR)), occasion="1" * 16)
     bench.replay(occasion="2" * 16)
@@ -396,6 +424,7 @@ CASES = {
     "output-missing": replayed({"out/metrics.json": OUTPUTS["out/metrics.json"]}),
     "output-unexpected": replayed({**OUTPUTS, "more.txt": b"x"}),
     "output-differs": replayed(FAR),
+    "first-divergence": runs_that_part,
     "output-not-compared": same_outputs(
         {"m.pt": b"\x80\x02}1."}, {"m.pt": b"\x80\x02}2."}
     ),
@@ -583,3 +612,9 @@ def test_a_restart_that_shows_nothing_keeps_the_verdict_from_green(
     (finding_,) = found(report, "restart-made", "not-checked")
     assert reason in finding_.reason
     assert report.exit_status == 11
+
+
+def test_the_place_where_runs_part_is_among_the_reasons(bench):
+    report = runs_that_part(bench)
+    assert any("step 0, module 0.head, float32" in reason for reason in report.reasons)
+    assert found(report, "first-divergence")[0].expected.startswith("norm 2.0,")

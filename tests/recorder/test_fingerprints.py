@@ -1,0 +1,197 @@
+"""A fault of one tenth of a percent is found at the place where it was planted."""
+
+from typing import Any
+
+import pytest
+
+from reprobundle.format.policy import DtypeTolerance, Policy, Tolerance
+from reprobundle.recorder.fingerprints import FILE, Fingerprints, is_sampled
+from reprobundle.recorder.operators import OperatorStream, _mode_class
+from reprobundle.verify.divergence import check_divergence, read_fingerprints
+
+pytestmark = pytest.mark.torch
+torch = pytest.importorskip("torch")
+nn = torch.nn
+
+POLICY = Policy(
+    tolerances=(
+        DtypeTolerance(
+            dtype="float32",
+            devices="same",
+            tolerance=Tolerance(rtol=1.3e-6, atol=1e-5),
+            source="torch.testing",
+        ),
+    )
+)
+
+
+class Clock:
+    steps = 0
+    open_phase = ""
+
+
+class Session:
+    kind = "main"
+
+    def __init__(self, folder):
+        self.values = str(folder)
+
+    def attempt(self, part, action, *arguments):
+        return action(*arguments)
+
+
+def make_model():
+    return nn.ModuleDict(
+        {
+            "embedding": nn.Embedding(10, 8),
+            "conv": nn.Conv1d(8, 8, 3, padding=1),
+            "norm": nn.BatchNorm1d(8),
+            "attention": nn.MultiheadAttention(8, 2, batch_first=True),
+            "dropout": nn.Dropout(0.3),
+            "linear": nn.Linear(8, 3),
+        }
+    )
+
+
+def forward(self, tokens):
+    parts = self.parts
+    x = parts["conv"](parts["embedding"](tokens).transpose(1, 2))
+    x = parts["norm"](x).transpose(1, 2)
+    x = parts["attention"](x, x, x, need_weights=False)[0]
+    return parts["linear"](parts["dropout"](x).mean(1))
+
+
+def as_model(parts):
+    model = type("Model", (nn.Module,), {"forward": forward})()
+    model.parts = parts
+    return model
+
+
+def traced(folder, fault=""):
+    """Train three steps with one fault and return the path of the fingerprints."""
+    folder.mkdir()
+    session: Any = Session(folder)
+    clock: Any = Clock()
+    torch.manual_seed(0)
+    parts = make_model()
+    model = as_model(parts)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if fault in parts:
+        with torch.no_grad():
+            for parameter in parts[fault].parameters():
+                parameter.mul_(1.001)
+    torch.manual_seed(1)
+    data = torch.randint(10, (3, 4, 6))
+    observer = Fingerprints(session, clock)
+    observer.start(torch)
+    stream = OperatorStream(session, clock, observer.operator)
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    with _mode_class(TorchDispatchMode, stream)():
+        for step in range(3):
+            if fault == "draw" and step == 1:
+                torch.rand(1)
+            batch = data[(step + 1) % 3 if fault == "order" and step else step]
+            optimizer.zero_grad()
+            loss = model(batch).square().sum()
+            loss.backward()
+            if fault == "gradient" and step == 1:
+                parts["conv"].weight.grad.mul_(1.001)
+            if fault == "optimizer" and step == 1:
+                optimizer.param_groups[0]["lr"] *= 1.5
+            optimizer.step()
+            clock.steps += 1
+            observer.step(clock.steps)
+    observer.finish()
+    weights = [parameter.detach().clone() for parameter in model.parameters()]
+    return folder / FILE, weights
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    return traced(tmp_path_factory.mktemp("reference") / "r")
+
+
+def judged(left, right, *, differs=True):
+    with left.open("rb") as one, right.open("rb") as two:
+        return check_divergence(
+            one, two, policy=POLICY, devices="same", differs=differs
+        )
+
+
+@pytest.mark.parametrize(
+    ("fault", "place"),
+    [
+        ("embedding", "step 0, operator 0.parts.embedding, aten.embedding"),
+        ("conv", "step 0, operator 0.parts.conv, aten.convolution"),
+        ("norm", "step 0, operator 0.parts.norm, aten."),
+        ("attention", "step 0, operator 0.parts.attention, aten."),
+        ("linear", "step 0, operator 0.parts.linear, aten."),
+        ("draw", "step 1, operator 0.parts.dropout, aten."),
+        ("order", "step 1, input 0, int64"),
+        ("gradient", "step 1, gradient 0.parts.conv.weight"),
+        ("optimizer", "step 1, parameter 0.parts."),
+    ],
+)
+def test_a_planted_fault_is_found_where_it_is(tmp_path, reference, fault, place):
+    path, _ = traced(tmp_path / "run", fault)
+    found = judged(reference[0], path)
+    assert (found.id, found.outcome) == ("first-divergence", "fail")
+    assert found.where.startswith(place)
+    assert "agreed" in found.reason
+    assert found.expected != found.got
+
+
+def test_equal_runs_part_nowhere_and_tracing_changes_no_bit(tmp_path, reference):
+    path, weights = traced(tmp_path / "run")
+    found = judged(reference[0], path, differs=False)
+    assert found.outcome == "pass"
+    assert found.reason.startswith("no divergence seen at ")
+    assert all(map(torch.equal, weights, reference[1]))
+    # If outputs differ and no place does, that is no success.
+    assert judged(reference[0], path).outcome == "not-applicable"
+
+
+def test_runs_that_part_and_agree_in_the_end_are_told_so(tmp_path, reference):
+    path, _ = traced(tmp_path / "run", "linear")
+    found = judged(reference[0], path, differs=False)
+    assert found.outcome == "not-applicable"
+    assert "the outputs agree all the same" in found.reason
+
+
+def test_without_fingerprints_nothing_is_checked(reference):
+    for left, right in ((None, True), (True, None), (None, None)):
+        with reference[0].open("rb") as one, reference[0].open("rb") as two:
+            found = check_divergence(
+                one if left else None,
+                two if right else None,
+                policy=POLICY,
+                devices="same",
+                differs=True,
+            )
+        assert found.outcome == "not-checked"
+
+
+@pytest.mark.parametrize("text", [b"", b"{}", b'{"format": "x", "complete": true}'])
+def test_a_damaged_member_is_no_success(tmp_path, reference, text):
+    bad = tmp_path / "bad"
+    bad.write_bytes(text)
+    assert judged(reference[0], bad).outcome == "not-checked"
+
+
+def test_entries_tell_kind_dtype_shape_and_strides(reference):
+    with reference[0].open("rb") as stream:
+        entries = read_fingerprints(stream)
+    assert {entry.kind for entry in entries} == {
+        "input",
+        "module",
+        "operator",
+        "gradient",
+        "parameter",
+    }
+    conv = next(e for e in entries if (e.kind, e.path) == ("module", "0.parts.conv"))
+    assert (conv.dtype, conv.shape, conv.stride) == ("float32", (4, 8, 6), (48, 6, 1))
+
+
+def test_the_first_steps_and_powers_of_two_are_sampled():
+    assert [n for n in range(40) if is_sampled(n)] == [0, 1, 2, 4, 8, 16, 32]
