@@ -183,7 +183,7 @@ def _about_run(
     )
     return [
         *check_start(reference, replay, identical=identical),
-        *check_observation(replay),
+        *check_observation(replay, reference),
         *check_devices(replay, sealed.policy, traced),
         check_tracked(replay),
         *check_environment(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from reprobundle.format.findings import CheckOutcome, Finding
 from reprobundle.format.record import Record, Remark
 from reprobundle.verify.checks import finding
@@ -28,9 +30,20 @@ _GENERIC: dict[str, tuple[str, CheckOutcome]] = {
 }
 
 
-def check_observation(record: Record) -> Iterator[Finding]:
-    """Yield the findings of V13 about one replay."""
+def check_observation(
+    record: Record, reference: Record | None = None
+) -> Iterator[Finding]:
+    """Yield the findings of V13 about one replay.
+
+    Args:
+        record: The replay, or a sealed run by itself.
+        reference: What the replay stands against.
+    """
     yield from _processes(record)
+    if reference is not None and _fails_inside(record) and not _fails_inside(reference):
+        record = msgspec.structs.replace(
+            record, remarks=tuple(map(_failed_only_here, record.remarks))
+        )
     yield from _failures_behind_a_zero(record)
     yield from check_ranks(record)
     for remark in record.remarks:
@@ -90,6 +103,22 @@ def _processes(record: Record) -> Iterator[Finding]:
         expected=f"{entered + len(missed)} entered",
         got=f"{entered} entered",
     )
+
+
+def _fails_inside(record: Record) -> bool:
+    """Whether a Python process failed behind the command's own status 0."""
+    return record.outcome.exit_status == 0 and any(
+        process.exit_status and process.kind in ("main", "python")
+        for process in record.processes
+    )
+
+
+def _failed_only_here(remark: Remark) -> Remark:
+    """Return the remark as a failure: the reference's processes all succeeded."""
+    if remark.id != "masked-failure":
+        return remark
+    text = f"{remark.text}; in the reference none failed"
+    return msgspec.structs.replace(remark, severity="failure", text=text)
 
 
 def _failures_behind_a_zero(record: Record) -> Iterator[Finding]:

@@ -366,3 +366,21 @@ def test_a_replay_with_fewer_steps_is_told(bench):
     bench.pack().replay(Run(), phases=(optimized(3),))
     (told,) = found(bench.verify(), "same-steps")
     assert (told.outcome, told.expected, told.got) == ("warn", "184", "3")
+
+
+PIPE = Remark(id="masked-failure", severity="warning", text="status 1", where="run.py")
+FAILED_INSIDE = (Process(pid=1, kind="main", ended=True, exit_status=1),)
+
+
+def test_a_failure_behind_status_zero_that_the_reference_lacks_is_a_no(bench):
+    bench.pack().replay(remarks=(PIPE,), processes=FAILED_INSIDE)
+    report = bench.verify()
+    assert report.verdict == "NOT REPRODUCED"
+    assert "in the reference none failed" in report.reasons[0]
+    assert report.judgements[0].causes[0].id == "masked-failure"
+
+
+def test_one_that_the_reference_has_too_is_a_warning(bench):
+    bench.reference.changes = {"remarks": (PIPE,), "processes": FAILED_INSIDE}
+    bench.pack().replay(remarks=(PIPE,), processes=FAILED_INSIDE)
+    assert bench.verify().verdict == "REPRODUCED WITH WARNINGS"
