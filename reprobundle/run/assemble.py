@@ -139,6 +139,8 @@ def assemble(
         PackRefusedError: An output is larger than the limit.
     """
     files = read_events(run.launched.session.events)
+    access = accesses(files, run.places)
+    run = _with_cell_places(run, files, access)
     processes = facts.processes(files, run.launched)
     known = randomness(
         files,
@@ -152,8 +154,6 @@ def assemble(
         **run.extra_facts,
     }
     environment |= package_facts(environment)
-    access = accesses(files, run.places)
-    run = _with_cell_places(run, files, access)
     outputs, missing_metrics = _outputs(run, files, access, sealed or {})
     content = {**outputs.content, **_logs(run)}
     content |= kept_draws(files, run.launched.session.values)
