@@ -178,7 +178,17 @@ def _wanted(
 
 
 def _restarts(sealed: Sequence[PlannedRun]) -> Iterator[PlannedRun]:
-    """Yield the main command, to be resumed as its author did."""
+    """Yield the main command, to be resumed as its author did.
+
+    Raises:
+        BadCallError: The main command is not among the runs to make.
+    """
+    if not any(run.record.role == "reference" for run in sealed):
+        raise BadCallError(
+            "the restart check needs the main command, which is not among the chosen "
+            "claims",
+            advice="leave out --claim and --smoke, or --restart-check",
+        )
     made = [run.record.restart for run in sealed if run.record.restart is not None]
     resume = made[0].command if made else ()
     for run in sealed:
