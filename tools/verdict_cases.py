@@ -237,6 +237,8 @@ def table(rows: Iterator[tuple[str, str, Report]]) -> str:
         likely = likely or (causes[0].id if causes else "")
         reason = report.reasons[0] if report.reasons else ""
         short = reason.replace("|", "\\|")[:140]
+        case = case.replace("|", "\\|")
+        likely = likely.replace("|", "\\|").replace("-case.rpb.zip", ".rpb.zip")
         cells = (example, case, report.verdict, str(report.exit_status), short, likely)
         lines.append(f"| {' | '.join(cells)} |")
         sys.stderr.write(f"{lines[-1]}\n")

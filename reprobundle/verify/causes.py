@@ -9,6 +9,7 @@ the machine brings along, and what is always there comes last.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
@@ -134,8 +135,11 @@ def _pipeline(case: Case) -> Seen:
     one = case.found("masked-failure")
     if one is None:
         return None
-    script = " ".join(case.reference.command.argv)
-    return f"{one.reason} ({one.where})", f"bash -o pipefail -c {script!r}"
+    argv = case.reference.command.argv
+    # A script that a shell was given is run by one that notices the failure.
+    script = argv[2] if argv[1:2] == ("-c",) and len(argv) > 2 else shlex.join(argv)
+    command = f"bash -o pipefail -c {shlex.quote(script)}"
+    return f"{one.reason} ({one.where})", command
 
 
 # --- what the environment brings along

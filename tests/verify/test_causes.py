@@ -130,6 +130,15 @@ def test_a_finding_explains_before_any_fact_of_the_machine(case, name, outcome, 
     assert next_change(found).startswith(("reprobundle", "bash"))
 
 
+def test_a_pipeline_is_to_be_run_by_a_shell_that_notices(case):
+    argv = ("sh", "-c", "python run.py | cat")
+    command = msgspec.structs.replace(case.reference.command, argv=argv)
+    reference = msgspec.structs.replace(case.reference, command=command)
+    one = finding("masked-failure", "fail", "it failed", where="run.py")
+    (found,) = likely_causes(case._replace(findings=(one,), reference=reference))
+    assert found.command == "bash -o pipefail -c 'python run.py | cat'"
+
+
 def test_a_check_that_passed_or_was_not_made_explains_nothing(case):
     findings = (
         finding("same-files", "pass"),
