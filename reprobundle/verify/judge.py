@@ -78,7 +78,9 @@ def judge(
     if is_finished(replay):
         comparisons = _compare(bundle, sealed, reference, replay, content)
         outputs = list(check_outputs(reference, comparisons, sealed.policy))
-        differs = any(one.id == "output-differs" for one in outputs)
+        differs = any(
+            (one.id, one.outcome) == ("output-differs", "fail") for one in outputs
+        )
         findings += outputs
         if differs or replay.pass_name == "evidence":
             findings.append(

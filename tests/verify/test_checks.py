@@ -618,3 +618,18 @@ def test_the_place_where_runs_part_is_among_the_reasons(bench):
     report = runs_that_part(bench)
     assert any("step 0, module 0.head, float32" in reason for reason in report.reasons)
     assert found(report, "first-divergence")[0].expected.startswith("norm 2.0,")
+
+
+def test_equal_traced_runs_pass_and_an_equal_measured_run_is_not_asked(bench):
+    bench.evidence = Run(fingerprints=fingerprints(2.0))
+    bench.pack().replay(Run(fingerprints=fingerprints(2.0)), pass_name="evidence")
+    (one,) = found(bench.verify(), "first-divergence")
+    assert (one.outcome, one.reason) == ("pass", "no divergence seen at 1 places")
+    bench.pack().replay()
+    assert found(bench.verify(), "first-divergence") == []
+
+
+def test_a_run_that_differs_and_was_not_traced_is_not_checked(bench):
+    bench.pack().replay(Run(dict(FAR)))
+    (one,) = found(bench.verify(), "first-divergence")
+    assert one.outcome == "not-checked"
