@@ -64,7 +64,7 @@ BUDGET_SECONDS = {
     "schema": 5,
     "spec": 10,
     "standin": 90,
-    "verify": 55,
+    "verify": 60,
 }
 
 

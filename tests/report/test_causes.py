@@ -56,7 +56,7 @@ def test_two_passes_of_one_replay_do_not_look_like_two_replays():
         ),
         (
             ClaimResult(name="full", statement="", result="NOT RUN", judged=False),
-            "full: states nothing in words: NOT RUN",
+            "full: no statement: NOT RUN",
         ),
         (
             ClaimResult(
@@ -79,7 +79,8 @@ def test_two_passes_of_one_replay_do_not_look_like_two_replays():
     ],
 )
 def test_every_claim_is_told_with_what_came_of_it(claim, words):
-    report = msgspec.structs.replace(reports.REPRODUCED, claims=(claim,))
+    main = ClaimResult(name="main", statement="", result="PARTIAL", judged=False)
+    report = msgspec.structs.replace(reports.REPRODUCED, claims=(main, claim))
     assert words in shown(report)
 
 
