@@ -77,21 +77,12 @@ def judge(
     bands: tuple[BandResult, ...] = ()
     if is_finished(replay):
         comparisons = _compare(bundle, sealed, reference, replay, content)
-        outputs = list(check_outputs(reference, comparisons, sealed.policy))
-        differs = any(
-            (one.id, one.outcome) == ("output-differs", "fail") for one in outputs
+        findings += _about_outputs(
+            bundle, sealed, (reference, replay), content, comparisons
         )
-        findings += outputs
-        if differs or replay.pass_name == "evidence":
-            findings.append(
-                _where_they_part(bundle, sealed, (reference, replay), content, differs)
-            )
         claim = claim_of(sealed.policy, replay.claim)
-        bands = judge_bands(
-            claim,
-            (reference, sealed_content(bundle, replay.runs, reference)),
-            (replay, content),
-        )
+        first = (reference, sealed_content(bundle, replay.runs, reference))
+        bands = judge_bands(claim, first, (replay, content))
         findings += check_bands(claim, bands)
         differences = compare_environments(reference, replay)
         findings += _about_run(
@@ -101,6 +92,7 @@ def judge(
         reason = "the replay did not come to its end"
         findings += check_start(reference, replay, identical=False)
         findings += unmade(findings, reason, OF_ONE_REPLAY)
+    name = shlex.quote(bundle.path.name)
     return _judgement(
         replay_id,
         replay,
@@ -110,17 +102,28 @@ def judge(
         base=base_of(comparisons, same_error=_same_error(reference, replay)),
         bands=bands,
         causes=lambda found: likely_causes(
-            Case(
-                shlex.quote(bundle.path.name),
-                reference,
-                replay,
-                comparisons,
-                differences,
-                found,
-            )
+            Case(name, reference, replay, comparisons, differences, found)
         ),
         allow=allow,
     )
+
+
+def _about_outputs(
+    bundle: Bundle,
+    sealed: Sealed,
+    sides: tuple[Record, Record],
+    content: Content,
+    comparisons: tuple[OutputComparison, ...],
+) -> list[Finding]:
+    """Return the findings about the outputs, and where two runs that differ part."""
+    reference, replay = sides
+    findings = list(check_outputs(reference, comparisons, sealed.policy))
+    differs = any(
+        (one.id, one.outcome) == ("output-differs", "fail") for one in findings
+    )
+    if differs or replay.pass_name == "evidence":
+        findings.append(_where_they_part(bundle, sealed, sides, content, differs))
+    return findings
 
 
 def _compare(
