@@ -85,7 +85,7 @@ def test_an_interrupted_replay_is_incomplete_and_keeps_its_record(tmp_path):
         text=True,
         start_new_session=True,
     )
-    wait_for_file(tmp_path, "reprobundle-replay-*/run1/project/out.txt")
+    wait_for_file(tmp_path, "reprobundle-replay-*/**/project/out.txt")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 11, out + err
