@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .operators import OperatorCall
+    from .operators import OperatorCall, OperatorStream
     from .phases import Clock
     from .session import Session
 
@@ -69,6 +69,7 @@ class Evidence:
         self._session = session
         self._clock = clock
         self._observers: list[Observer] = []
+        self._stream: OperatorStream | None = None
 
     def start(self, torch: Any) -> None:
         """Start all observers on a torch that was just imported."""
@@ -78,7 +79,8 @@ class Evidence:
             # Imported here: a run that is not traced must not pay for it.
             from .operators import OperatorStream
 
-            OperatorStream(self._session, self._clock, self._see).start(torch)
+            self._stream = OperatorStream(self._session, self._clock, self._see)
+            self._stream.start(torch)
 
     def after_step(self, number: int) -> None:
         """Tell the observers about the end of an optimizer step."""
@@ -87,6 +89,8 @@ class Evidence:
     def finish(self) -> None:
         """Let the observers send what is left."""
         self._each("finish")
+        if self._stream is not None:
+            self._session.attempt("evidence", self._stream.stop)
 
     def continue_in_fork(self) -> None:
         """Stop observing: a fork loads data, and the parent reports for itself."""

@@ -58,14 +58,29 @@ class OperatorStream:
         self._clock = clock
         self._see = see
         self._inside = threading.local()
+        self._mode: Any = None
 
     def start(self, torch: Any) -> None:
         """Push the mode on this thread, and on every thread that starts later."""
         from torch.utils._python_dispatch import TorchDispatchMode
 
         mode = _mode_class(TorchDispatchMode, self)
-        mode().__enter__()
+        self._mode = mode()
+        self._mode.__enter__()
         self._follow_threads(mode)
+
+    def stop(self) -> None:
+        """Take the mode off this thread, if it lies on top.
+
+        One that still lies there when the interpreter goes down is freed by whichever
+        thread ends last: a crash after the run was done.
+        """
+        from torch.utils import _python_dispatch
+
+        mode, self._mode = self._mode, None
+        stack = _python_dispatch._get_current_dispatch_mode_stack()
+        if mode is not None and stack and stack[-1] is mode:
+            mode.__exit__(None, None, None)
 
     def _follow_threads(self, mode: Any) -> None:
         def make(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -94,6 +94,10 @@ class ProfilerWitness(Observer):
                 parents[id(event.cpu_parent)] = event.cpu_parent.name
         for operator in parents.values():
             self._counts[operator] = self._counts.get(operator, 0) + 1
+        # A trace that the garbage collector frees after the next one began crashes in
+        # libkineto's destructor (seen with torch 2.13), so it goes now.
+        profiler.profiler.kineto_results = None
+        profiler.profiler = None
 
     def operator(self, call: OperatorCall) -> None:
         """Count, and end a window that has grown too large."""
