@@ -10,7 +10,6 @@ us; from there each goes on as the script's filters say.
 # ruff: noqa: ANN401 -- objects of the user's libraries pass through here
 from __future__ import annotations
 
-import re
 import sys
 
 from .callers import caller
@@ -30,7 +29,6 @@ _FALLBACK = r"The operator '([^']+)' is not current(?:ly)? supported on the MPS 
 # Kernels that leave for the CPU by themselves say so in texts of their own; the end
 # tells torch's warnings from a script's.
 _IN_KERNEL = r"(?s).*falling back (?:to|on) (?:the )?CPU.*Triggered internally at"
-_PATTERNS = tuple(re.compile(text, re.IGNORECASE) for text in (_FALLBACK, _IN_KERNEL))
 _CHANGERS = ("simplefilter", "filterwarnings", "resetwarnings")
 
 
@@ -46,7 +44,8 @@ class FallbackWarnings:
         self._session = session
         self._clock = clock
         self._warnings: Any = None
-        self._filters = [("always", pattern, Warning, None, 0) for pattern in _PATTERNS]
+        self._patterns: tuple[Any, ...] = ()
+        self._filters: list[Any] = []
         self._shown: set[tuple[str, str, int]] = set()
         self._counts: dict[tuple[str, str, str], list[int]] = {}
         self._listens = False
@@ -55,6 +54,15 @@ class FallbackWarnings:
         """Listen from now on if this torch can use MPS; nothing else falls back."""
         if not torch.backends.mps.is_built():
             return
+        # Imported here: before torch, a project's own module of that name would win.
+        import re
+
+        self._patterns = tuple(
+            re.compile(text, re.IGNORECASE) for text in (_FALLBACK, _IN_KERNEL)
+        )
+        self._filters = [
+            ("always", pattern, Warning, None, 0) for pattern in self._patterns
+        ]
         self._warnings = sys.modules["warnings"]
         self._keep_first(self._warnings)
         self._go_first()
@@ -98,7 +106,7 @@ class FallbackWarnings:
     def _make_show(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def show(message: Any) -> Any:
             text = str(message.message)
-            found = next((p.match(text) for p in _PATTERNS if p.match(text)), None)
+            found = next((p.match(text) for p in self._patterns if p.match(text)), None)
             if found is None:
                 return original(message)
             self._session.attempt("fallback warnings", self._count, found)
@@ -137,7 +145,7 @@ class FallbackWarnings:
         return due
 
     def _count(self, found: Any) -> None:
-        operator = found[1] if found.re is _PATTERNS[0] else found[0][-200:]
+        operator = found[1] if found.re is self._patterns[0] else found[0][-200:]
         where = caller(self._session.project)
         key = (operator, where, self._clock.open_phase)
         counts = self._counts.setdefault(key, [0, 0])

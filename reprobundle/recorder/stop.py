@@ -10,8 +10,10 @@ closed session: SIGTERM to the command's process group, and SIGKILL for what rem
 from __future__ import annotations
 
 import os
-import signal
 import sys
+
+# Not `signal`: it imports enum, and a project may have a module of that name.
+from _signal import SIGKILL, SIGTERM  # type: ignore[import-not-found]
 
 from .replace import replace
 
@@ -81,12 +83,12 @@ class StopAfterCheckpoint:
             self._session.emit("stopped", checkpoint=self._saved, steps=self._steps())
             self._saved = ""
             self._kill_later()
-            os.killpg(os.getpgrp(), signal.SIGTERM)
+            os.killpg(os.getpgrp(), SIGTERM)
 
     def _kill_later(self) -> None:
         """End what a handler of SIGTERM keeps alive."""
         from threading import Timer
 
-        timer = Timer(_GRACE_SECONDS, os.killpg, (os.getpgrp(), signal.SIGKILL))
+        timer = Timer(_GRACE_SECONDS, os.killpg, (os.getpgrp(), SIGKILL))
         timer.daemon = True
         timer.start()

@@ -370,7 +370,8 @@ import torch, torch.distributed as dist
 dist.init_process_group('gloo')
 total = torch.full((1,), dist.get_rank() + 1.0)
 dist.all_reduce(total)
-print(dist.get_rank(), total.item())
+# One write each: two ranks share the pipe.
+print(f"{dist.get_rank()} {total.item()}\\n", end="", flush=True)
 dist.destroy_process_group()
 """
 
