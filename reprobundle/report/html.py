@@ -22,6 +22,7 @@ from reprobundle.format.findings import (
 )
 from reprobundle.format.record import Record, as_float
 from reprobundle.report import text
+from reprobundle.report.device_columns import device_columns
 from reprobundle.report.figures import figures
 from reprobundle.report.page import Page
 from reprobundle.report.screen import UNICODE
@@ -89,6 +90,7 @@ def _environment() -> Environment:
         finalize=_shown,
     )
     environment.globals.update(
+        device_columns=device_columns,
         figures=figures,
         largest=_largest,
         most_reasons=MOST_REASONS,

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from reprobundle.format.findings import Finding, Judgement, OutputComparison, Report
 from reprobundle.format.record import Record, as_float
 from reprobundle.report import text
+from reprobundle.report.device_columns import device_columns
 from reprobundle.report.page import Page, ReplayPage
 from reprobundle.report.text import safe
 from reprobundle.verify.devices import platform_label
@@ -33,6 +34,7 @@ def render_markdown(page: Page) -> str:
         _heading(report),
         _bullets(report.reasons, MOST_REASONS),
         _facts(page),
+        *_devices(report),
         *(block for one in page.replays for block in _replay(one)),
         _folded("Checks of the bundle", _findings(report.findings)),
     ]
@@ -119,6 +121,16 @@ def machine(record: Record) -> str:
         if (fact := facts.get(name)) is not None and fact.value is not None
     ]
     return ", ".join([platform_label(record), *known])
+
+
+def _devices(report: Report) -> Iterator[str]:
+    for one in device_columns(report):
+        columns = (f"claim {code(one.claim)}", "reference", *map(code, one.devices))
+        rows = [
+            (code(name.strip()), code(reference), *map(code, cells))
+            for name, reference, cells in one.rows
+        ]
+        yield table(columns, rows)
 
 
 def _replay(one: ReplayPage) -> Iterator[str]:

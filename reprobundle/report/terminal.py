@@ -47,6 +47,7 @@ def render_report(
     lines += check_lines(report.findings, said, screen, verbose=verbose)
     for judgement in report.judgements:
         lines += [BLANK, *_judgement(report, judgement, screen, verbose=verbose)]
+    lines += _devices(report, screen)
     return screen.text([*lines, BLANK, *_conclusion(report, screen, verbose=verbose)])
 
 
@@ -77,6 +78,27 @@ def _judgement(
         lines += [BLANK, *_reasons(own, screen, verbose=verbose)]
     if judgement.causes:
         lines += [BLANK, *_causes(judgement.causes, screen, verbose=verbose)]
+    return lines
+
+
+def _devices(report: Report, screen: Screen) -> list[Line]:
+    """Return the reference and every device of one replay side by side."""
+    if len({judgement.device for judgement in report.judgements}) < 2:
+        return []
+    from reprobundle.report.device_columns import device_columns
+
+    lines: list[Line] = []
+    for one in device_columns(report):
+        columns = (
+            Column(f"claim {one.claim}", least=16),
+            Column("reference", least=10),
+            *(Column(device, least=16) for device in one.devices),
+        )
+        rows: list[Row] = [
+            (Span(name), Span(reference), *map(Span, cells))
+            for name, reference, cells in one.rows
+        ]
+        lines += [BLANK, *table(screen, columns, rows)]
     return lines
 
 

@@ -1,0 +1,86 @@
+"""Reference, mps and cpu in three columns, in every format."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from reprobundle.format.findings import ArrayComparison, OutputComparison, Verdict
+from reprobundle.report.device_columns import device_columns
+from reprobundle.report.html import render_html
+from reprobundle.report.markdown import render_markdown
+from reprobundle.report.page import Page
+from reprobundle.report.screen import Screen
+from reprobundle.report.terminal import render_report
+from tests.report import reports
+from tests.report.reports import LOGITS, LOSS
+
+DIFFERENT = OutputComparison(
+    name="metrics.json",
+    kind="document",
+    format="json",
+    result="outside-tolerance",
+    reason="loss",
+    parts=(
+        ArrayComparison(
+            name="loss",
+            dtype="number",
+            elements=1,
+            equal=False,
+            outside=1,
+            max_abs=0.5,
+            expected="0.25",
+            got="0.75",
+        ),
+    ),
+)
+
+
+def judged(device, *outputs, **changes):
+    one = reports.judgement(
+        Verdict.NOT_REPRODUCED, reasons=("x: y",), outputs=outputs, device=device
+    )
+    told = {"pass_name": "measured", "claim": "main", "occasion": "1" * 16, **changes}
+    return msgspec.structs.replace(one, **told)
+
+
+def report(*judgements):
+    return reports.report(Verdict.NOT_REPRODUCED, judgements=judgements)
+
+
+BOTH = report(judged("mps", DIFFERENT, LOGITS), judged("cpu", LOSS, LOGITS))
+
+
+def test_each_output_has_a_cell_for_each_device():
+    (table,) = device_columns(BOTH)
+    assert (table.claim, table.devices) == ("main", ("mps", "cpu"))
+    cells = {name.strip(): (reference, row) for name, reference, row in table.rows}
+    assert cells["metrics.json"][1] == (
+        "outside-tolerance, max abs 0.5",
+        "bit-identical",
+    )
+    assert cells["loss"] == ("0.25", ("0.75", "0.25"))
+    assert cells["out/logits.npy"][0] == "20,000 values"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        report(judged("mps", DIFFERENT)),
+        report(judged("mps", DIFFERENT), judged("cpu", LOSS, occasion="2" * 16)),
+        report(judged("mps", DIFFERENT), judged("cpu", LOSS, claim="smoke")),
+        report(judged("mps", DIFFERENT), judged("cpu", LOSS, pass_name="evidence")),
+        report(judged("mps", DIFFERENT), judged("", LOSS)),
+    ],
+    ids=["one device", "two replays", "two claims", "traced", "not run"],
+)
+def test_only_one_claim_of_one_replay_stands_side_by_side(other):
+    assert device_columns(other) == []
+
+
+def test_every_format_shows_the_columns():
+    shown = render_report(BOTH, Screen(width=120))
+    (heading,) = [line for line in shown.splitlines() if "claim main" in line]
+    assert heading.split() == ["claim", "main", "reference", "mps", "cpu"]
+    assert "| `loss` | `0.25` | `0.75` | `0.25` |" in render_markdown(Page(BOTH))
+    assert "Devices side by side, claim main" in render_html(Page(BOTH))
