@@ -35,7 +35,7 @@ from reprobundle.pack.contents import (
 )
 from reprobundle.pack.options import PackOptions
 from reprobundle.pack.passes import PassName
-from reprobundle.pack.resolving import start_resolving
+from reprobundle.pack.resolving import Resolving, start_resolving
 from reprobundle.pack.secrets.gate import Gate
 from reprobundle.pack.secrets.scan import redacted
 from reprobundle.pack.sources import (
@@ -96,6 +96,7 @@ class PackJob:
         self.project = project
         self.folder = folder
         self.say = say
+        self.resolving: Resolving | None = None
         self.contents = Contents()
         self.externals: dict[Path, FileRead] = {}
         self.repeatable: bool | None = None
@@ -143,6 +144,14 @@ class PackJob:
                 os.environ, seed=options.seed, import_paths=self._import_paths()
             ),
         )
+
+    def end(self) -> None:
+        """End what still runs beside the passes."""
+        if self.resolving is not None:
+            self.resolving.end()
+
+    def _resolved(self) -> tuple[Lock, bytes | None]:
+        return self.resolving.result() if self.resolving else (self.lock, None)
 
     def _declared(self) -> list[Path]:
         return [self.options.working_directory / path for path in self.options.inputs]
@@ -421,13 +430,26 @@ class PackJob:
         if "ModuleNotFoundError" in text:
             return f"it ran with {self.python}; activate the environment that it needs"
         if "FileNotFoundError" in text or "No such file" in text:
-            scratch = str(run.places.scratch)
-            for line in reversed(text.splitlines()):
-                for word in line.replace('"', "'").split("'"):
-                    name = word.removeprefix(f"{scratch}/")
-                    if name and (self.project.root / name).exists():
-                        return f"{name} exists but git ignores it: add --input {name}"
+            return self._missing_advice(text, str(run.places.scratch))
         return "nothing was written; if failing is the result, add --expect-failure"
+
+    def _missing_advice(self, text: str, scratch: str) -> str:
+        """Return what to do about a file that the copy of the project lacks."""
+        root, held = self.project.root, set(self.stage.names)
+        for line in reversed(text.splitlines()):
+            for word in line.replace('"', "'").split("'"):
+                name = word.removeprefix(f"{scratch}/").removeprefix("./")
+                if not name or name in held or name.startswith("/") or "\0" in name:
+                    continue
+                if (root / name).exists():
+                    return f"{name} exists but git ignores it: add --input {name}"
+                folder = Path(name).parent
+                if folder.name and "No such file" in line and (root / folder).is_dir():
+                    return (
+                        f"folder {folder} holds nothing that git keeps, so the copy "
+                        "has none: have the command make it"
+                    )
+        return "a file of that name is neither in the project nor among --input"
 
     # -- writing
 
@@ -485,7 +507,7 @@ class PackJob:
         Raises:
             PackRefusedError: A file has a name that another system could not hold.
         """
-        lock, pylock = self.resolving.result()
+        lock, pylock = self._resolved()
         runs = self.cut_to_budget(runs)
         sources = [
             *project_sources(self.stage, self.contents),

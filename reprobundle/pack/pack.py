@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from reprobundle.errors import BadCallError
+from reprobundle.format.writer import SealedBundle
 from reprobundle.pack.job import PackJob, Say
 from reprobundle.pack.options import Packed, PackOptions
 from reprobundle.pack.policy import read_policy, with_intent
+from reprobundle.run.assemble import Assembled
 from reprobundle.run.command import DEVICE
 from reprobundle.run.project import find_project
 from reprobundle.run.space import require_writable
@@ -40,21 +42,10 @@ def pack(
     project = find_project(options.working_directory, options.project)
     with tempfile.TemporaryDirectory(prefix="reprobundle-pack-") as folder:
         job = PackJob(options, policy, project, Path(folder), say)
-        job.prepare()
-        reference = job.measured_pass()
-        repeat = job.repeat_pass() if "repeat" in options.passes else None
-        claims = job.claim_passes()
-        traced = (
-            job.evidence_passes([reference, *claims])
-            if "evidence" in options.passes
-            else []
-        )
-        claims += job.stand_in_pass()
-        job.settle_policy(reference, repeat)
-        runs = [reference, *([repeat] if repeat else []), *claims, *traced]
-        if "restart" in options.passes:
-            runs.append(job.restart_pass())
-        sealed = job.write(runs, progress)
+        try:
+            reference, repeat, sealed = _made(job, options, progress)
+        finally:
+            job.end()
     return Packed(
         path=options.output,
         sealed=sealed,
@@ -64,6 +55,28 @@ def pack(
         left_out=tuple(job.contents.left_out),
         excluded=tuple(sorted(job.withholding.excluded)),
     )
+
+
+def _made(
+    job: PackJob, options: PackOptions, progress: Callable[[int], None] | None
+) -> tuple[Assembled, Assembled | None, SealedBundle]:
+    """Run every pass and write the bundle; return reference, repeat and bundle."""
+    job.prepare()
+    reference = job.measured_pass()
+    repeat = job.repeat_pass() if "repeat" in options.passes else None
+    claims = job.claim_passes()
+    traced = (
+        job.evidence_passes([reference, *claims])
+        if "evidence" in options.passes
+        else []
+    )
+    claims += job.stand_in_pass()
+    job.settle_policy(reference, repeat)
+    runs = [reference, *([repeat] if repeat else []), *claims, *traced]
+    if "restart" in options.passes:
+        runs.append(job.restart_pass())
+    sealed = job.write(runs, progress)
+    return reference, repeat, sealed
 
 
 def _check_call(options: PackOptions) -> None:

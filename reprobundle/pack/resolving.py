@@ -10,7 +10,9 @@ import msgspec
 from reprobundle.errors import EnvironmentUnusableError
 from reprobundle.format.lock import Lock
 from reprobundle.run.package_sources import package_cache
-from reprobundle.run.universal_lock import make_pylock
+from reprobundle.run.universal_lock import Running, make_pylock
+
+ENDING_SECONDS = 10
 
 
 class Resolving:
@@ -21,6 +23,7 @@ class Resolving:
 
     def __init__(self, lock: Lock, *, python: Path) -> None:
         """Start it in a thread that the end of the process does not wait for."""
+        self._running = Running()
         self._lock = lock
         self._python = python
         self._pylock: bytes | None = None
@@ -31,7 +34,10 @@ class Resolving:
     def _make(self) -> None:
         try:
             self._pylock = make_pylock(
-                self._lock, python=self._python, cache=package_cache() / "uv"
+                self._lock,
+                python=self._python,
+                cache=package_cache() / "uv",
+                running=self._running,
             )
             self._unknown = ""
         except EnvironmentUnusableError as error:
@@ -39,6 +45,11 @@ class Resolving:
         except Exception as error:  # noqa: BLE001
             # An answer of uv that nobody foresaw costs the lock, never the run.
             self._unknown = f"it failed: {type(error).__name__}"
+
+    def end(self) -> None:
+        """End it: nobody waits for the answer any more, and nothing is left behind."""
+        self._running.end()
+        self._thread.join(ENDING_SECONDS)
 
     def result(self) -> tuple[Lock, bytes | None]:
         """Wait for it; return the lock with why there is no pylock, and the pylock."""
@@ -53,6 +64,9 @@ class NotResolving(Resolving):
     def __init__(self, lock: Lock) -> None:
         """Take the lock as it is."""
         self._lock = lock
+
+    def end(self) -> None:
+        """Do nothing: none is made."""
 
     def result(self) -> tuple[Lock, bytes | None]:
         """Return the lock and nothing beside it."""

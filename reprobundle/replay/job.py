@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 import shutil
 import sys
 from collections.abc import Callable
@@ -224,7 +225,7 @@ class ReplayJob:
                 continue
             self.say(
                 f"{planned.pass_name} pass of claim {record.claim!r}: "
-                f"{' '.join(record.command.argv)}"
+                f"{shlex.join(record.command.argv)}"
             )
             assembled = self._run_one(planned)
             done.append(assembled)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
-from reprobundle.errors import DigestError
+from reprobundle.errors import DigestError, EnvironmentUnusableError
 from reprobundle.format.reader import Bundle, check_digests, open_bundle
 from reprobundle.replay.job import ReplayJob, Say
 from reprobundle.replay.options import Replayed, ReplayOptions
@@ -57,6 +58,11 @@ def replay(options: ReplayOptions, plan: ReplayPlan, *, say: Say) -> Replayed:
     """
     target = options.record_file or options.bundle
     require_writable(target.parent)
+    if target.exists() and not os.access(target, os.W_OK):
+        raise EnvironmentUnusableError(
+            f"the record could not be attached: {str(target)!r} is read-only",
+            advice="write the record beside it: --record FILE.rpr.zip",
+        )
     with tempfile.TemporaryDirectory(prefix="reprobundle-replay-") as folder:
         job = ReplayJob(options, plan, Path(folder), say)
         job.prepare()

@@ -48,7 +48,7 @@ def _told(packed: Packed) -> Iterator[tuple[str, str, Style]]:
     members = text.plural(len(packed.sealed.members), "member")
     yield "wrote", f"{packed.path}  {size}, {members}", "strong"
     yield "id", packed.sealed.id, ""
-    yield "next", f"reprobundle verify {shlex.quote(packed.path.name)}", ""
+    yield "next", f"reprobundle verify {shlex.quote(str(packed.path))}", ""
 
 
 def _ending(record: Record) -> str:

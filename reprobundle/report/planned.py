@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from reprobundle.format.record import STAND_IN
@@ -42,7 +43,7 @@ def _told(
     yield "bundle", plan.bundle, ""
     yield "integrity", "every digest is right", "good"
     for run in plan.runs:
-        command = " ".join(run.record.command.argv)
+        command = shlex.join(run.record.command.argv)
         which = f"({run.pass_name} pass, claim {run.record.claim})"
         yield "will run", f"{command}  {which}", "strong"
     memory = text.size(plan.peak_bytes) if plan.peak_bytes else "unknown"

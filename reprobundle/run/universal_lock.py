@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
 TIMEOUT_SECONDS = 120
+_ENDED = "it was ended before it was made"
 MOST_BLOCKERS = 20
 _PROJECT = "{project}"
 _SOURCES = frozenset({"wheels", "sdist", "archive", "vcs", "directory"})
@@ -44,6 +46,54 @@ _NOT_FOR_IT = re.compile(rf"{_NAMED} has no .*?wheels")
 _ASKS = re.compile(rf"{_NAMED} depends on ")
 
 
+class Running:
+    """The call of uv under way, which another thread may end."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+        self._ended = False
+        self._change = threading.Lock()
+
+    def run(self, command: list[str], folder: Path, environment: dict[str, str]) -> str:
+        """Run a program to its end and return what it wrote to its standard error.
+
+        Raises:
+            NoResolutionError: It failed, took too long, or was ended.
+        """
+        with self._change:
+            if self._ended:
+                raise NoResolutionError(_ENDED)
+            self._process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+            )
+        with self._process as process:
+            try:
+                _, printed = process.communicate(timeout=TIMEOUT_SECONDS)
+            except subprocess.TimeoutExpired as error:
+                process.kill()
+                message = f"no answer from uv within {TIMEOUT_SECONDS} s"
+                raise NoResolutionError(message) from error
+        if self._ended:
+            raise NoResolutionError(_ENDED)
+        if process.returncode != 0:
+            raise NoResolutionError(_reason(printed))
+        return printed
+
+    def end(self) -> None:
+        """End what runs, and let nothing more begin."""
+        with self._change:
+            self._ended = True
+            if self._process is not None and self._process.poll() is None:
+                self._process.kill()
+
+
 class _Resolved(NamedTuple):
     """What one target comes to: packages as uv states them, and what it cannot have."""
 
@@ -52,13 +102,16 @@ class _Resolved(NamedTuple):
     absent: dict[str, str]
 
 
-def make_pylock(lock: Lock, *, python: Path, cache: Path) -> bytes:
+def make_pylock(
+    lock: Lock, *, python: Path, cache: Path, running: Running | None = None
+) -> bytes:
     """Return a lock for all targets that installs what `lock` records.
 
     Args:
         lock: The live environment.
         python: Its interpreter, whose pip says where packages come from.
         cache: A folder of our own for what uv fetches.
+        running: Lets another thread end it.
 
     Raises:
         NoResolutionError: uv is not there, no index answers, or the recorded versions
@@ -79,7 +132,14 @@ def make_pylock(lock: Lock, *, python: Path, cache: Path) -> bytes:
         environment = uv_environment(
             pip_settings(python), cache=cache, temporary=folder
         )
-        solver = _Solver([str(uv), "--quiet"], python, folder, environment, lock)
+        solver = _Solver(
+            [str(uv), "--quiet"],
+            python,
+            folder,
+            environment,
+            lock,
+            running or Running(),
+        )
         resolved = [
             solver.solve(target, labelled=target.marker == here.marker)
             for target in ordered
@@ -97,7 +157,9 @@ class _Solver:
         folder: Path,
         environment: Mapping[str, str],
         lock: Lock,
+        running: Running,
     ) -> None:
+        self._running = running
         self._uv = uv
         self._python = python
         self._folder = folder
@@ -212,25 +274,11 @@ class _Solver:
         return found
 
     def _run(self, environment: Mapping[str, str], *arguments: str) -> None:
+        command = [*self._uv, *arguments, "--python", str(self._python)]
         try:
-            done = subprocess.run(
-                [*self._uv, *arguments, "--python", str(self._python)],
-                cwd=self._folder,
-                env=dict(environment),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                check=False,
-                timeout=TIMEOUT_SECONDS,
-            )
-        except subprocess.TimeoutExpired as error:
-            message = f"no answer from uv within {TIMEOUT_SECONDS} s"
-            raise NoResolutionError(message) from error
+            self._running.run(command, self._folder, dict(environment))
         except OSError as error:
             raise NoResolutionError(f"uv cannot be run: {error.strerror}") from error
-        if done.returncode != 0:
-            raise NoResolutionError(_reason(done.stderr))
 
 
 def _public_sources(environment: Mapping[str, str]) -> Mapping[str, str]:

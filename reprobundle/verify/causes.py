@@ -190,9 +190,19 @@ def _with_setting(case: Case, name: str, value: str) -> str:
     return f"reprobundle replay {case.bundle} --set {name}={value}"
 
 
+def _both_known(difference: EnvironmentDifference) -> bool:
+    sides = (difference.reference, difference.replay)
+    return not any(side.startswith(("not recorded", "unknown")) for side in sides)
+
+
 def _draws(case: Case) -> Seen:
     one = next(
-        (d for d in case.differences if d.name.startswith("randomness.draws.")), None
+        (
+            d
+            for d in case.differences
+            if d.name.startswith("randomness.draws.") and _both_known(d)
+        ),
+        None,
     )
     if one is None:
         return None
@@ -245,7 +255,7 @@ def _grows(case: Case) -> Seen:
 def _only_text(case: Case) -> Seen:
     judged = [item for item in case.comparisons if not item.excluded]
     bad = [item for item in judged if item.result == "outside-tolerance"]
-    if not bad or any(item.kind not in ("text", "log", "bytes") for item in bad):
+    if not bad or any(item.kind not in ("text", "log") for item in bad):
         return None
     return f"only {', '.join(item.name for item in bad[:3])} differ", ""
 

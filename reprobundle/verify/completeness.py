@@ -77,7 +77,11 @@ def _lock_for_others(members: Members, sealed: Sealed) -> Finding:
 
 
 def _script(members: Members, reference: Record) -> Finding:
-    names = [*reference.sources, *_project_arguments(reference)]
+    names = [
+        *reference.sources,
+        *_project_arguments(reference),
+        *_scripts_of_processes(members, reference),
+    ]
     held = [name for name in names if _project_member(members, name)]
     missing = [name for name in reference.sources if not _project_member(members, name)]
     if missing:
@@ -95,6 +99,20 @@ def _script(members: Members, reference: Record) -> Finding:
         "no project file is known that the command ran",
         where=" ".join(reference.command.argv),
     )
+
+
+def _scripts_of_processes(members: Members, reference: Record) -> list[str]:
+    """Return the project files that a Python process of the run was started with.
+
+    A shell line names them inside one argument of its own.
+    """
+    arguments = [
+        argument.removeprefix("{project}/").removeprefix("./")
+        for process in reference.processes
+        if process.entered
+        for argument in process.argv[1:3]
+    ]
+    return [name for name in arguments if f"project/{name}" in members]
 
 
 def _project_arguments(reference: Record) -> list[str]:
@@ -279,7 +297,9 @@ def _linux_reference(reference: Record, replays: Sequence[Record]) -> Finding:
     if reference.platform == "linux":
         return finding("has-linux-reference", "pass", where="runs/1")
     for replay in replays:
-        if replay.platform == "linux" and is_finished(replay):
+        # A replay of another claim's command is no reference for the main one.
+        same = replay.claim == reference.claim
+        if same and replay.platform == "linux" and is_finished(replay):
             return finding(
                 "has-linux-reference", "pass", "an attached replay was made on Linux"
             )

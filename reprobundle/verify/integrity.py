@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 from reprobundle.errors import (
+    BadCallError,
     BundleError,
     DigestError,
     DocumentError,
@@ -16,6 +18,8 @@ from reprobundle.errors import (
 from reprobundle.format.findings import Finding
 from reprobundle.format.reader import Bundle, check_digests
 from reprobundle.verify.checks import finding
+
+_ID = re.compile("[0-9a-f]{64}")
 
 _BY_ERROR: tuple[tuple[type[BundleError], str], ...] = (
     (UnsupportedVersionError, "format-version"),
@@ -119,6 +123,22 @@ def check_sealed_digests(
             "whole digests were",
             advice="use --deep",
         )
+
+
+def whole_id(text: str) -> str:
+    """Return a bundle id as it is stored.
+
+    Raises:
+        BadCallError: It is not the whole of one. Empty text is what an unset variable
+            leaves, and must not read as "nothing was asked for".
+    """
+    told = text.strip().lower()
+    if not _ID.fullmatch(told):
+        raise BadCallError(
+            f"a bundle id has 64 hexadecimal digits, got {text[:80]!r}",
+            advice="give all of the id that pack printed behind 'id'",
+        )
+    return told
 
 
 def check_identity(bundle: Bundle, expected: str | None) -> Finding:

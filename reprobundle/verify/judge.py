@@ -67,11 +67,10 @@ def judge(
     if reference is None:
         skipped = unmade([same_run], same_run.reason, OF_ONE_REPLAY)
         return _judgement(replay_id, replay, [same_run, *skipped], allow=allow)
-    findings = [
-        same_run,
-        *check_protocol(reference, replay),
-        *check_ending(reference, replay),
-    ]
+    findings = [same_run]
+    if is_finished(replay) or replay.processes:
+        findings += check_protocol(reference, replay)
+    findings += check_ending(reference, replay)
     comparisons: tuple[OutputComparison, ...] = ()
     differences: tuple[EnvironmentDifference, ...] = ()
     bands: tuple[BandResult, ...] = ()

@@ -165,10 +165,15 @@ def optimizer_steps(record: Record) -> int:
 
 
 def _calls(record: Record) -> Counter[tuple[str, str]]:
+    entered = {process.pid for process in record.processes if process.entered}
+    # A pipeline has several processes that nothing of ours started, in any order; a
+    # loader's worker is seeded by its parent, which counts already.
     main = {
         process.pid
         for process in record.processes
-        if process.kind == "main" or process.part in ("rank", "kernel")
+        if process.kind == "main"
+        or process.part in ("rank", "kernel")
+        or (process.kind == "python" and process.parent_pid not in entered)
     }
     return Counter(
         (call.function, call.value)

@@ -39,6 +39,7 @@ from reprobundle.verify.integrity import (
     check_opened,
     check_sealed_digests,
     refusal,
+    whole_id,
 )
 from reprobundle.verify.membership import check_run_members
 from reprobundle.verify.reference import (
@@ -110,10 +111,13 @@ def verify_bundle(
         progress: Called with the number of bytes just checked.
 
     Raises:
-        BadCallError: `allow` names no warning, or `replay` no replay.
+        BadCallError: `allow` names no warning, `replay` no replay, or `expect_id` is
+            no whole id.
         EnvironmentUnusableError: A file cannot be read.
     """
     check_allowances(allow)
+    if expect_id is not None:
+        expect_id = whole_id(expect_id)
     state = _State()
     file = ""
     try:

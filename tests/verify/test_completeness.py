@@ -301,3 +301,10 @@ def test_memory_of_an_accelerator_is_ticked_where_it_was_logged(bench):
 def test_the_input_of_a_complete_bundle_is_what_was_read(bench):
     bench.pack()
     assert bench.reference.build(bench.folder)[0].reads[0].size_bytes == len(DATA)
+
+
+def test_a_replay_of_another_claim_is_no_linux_reference(bench):
+    bench.reference = Run(changes={"platform": "darwin"})
+    bench.claims = {"smoke": Run()}
+    bench.pack().replay(claim="smoke", runs=3)
+    assert found(bench.verify(), "has-linux-reference", "fail")

@@ -84,6 +84,13 @@ def test_bits_of_attached_replays_are_flipped_too(bench):
     assert {row.result for row in report.values()} == {"caught", "not-possible"}
 
 
+def test_a_bundle_with_a_claim_of_its_own_is_tested_as_well(bench):
+    bench.claims = {"smoke": Run()}
+    results = {row.name: row.result for row in selftest(bench.pack().path).rows}
+    assert set(results.values()) == {"caught", "not-possible"}
+    assert results["no-linux-reference"] == "caught"
+
+
 def test_the_bundle_itself_is_not_touched(benches):
     bench = benches[0]
     before = digest_bytes(bench.path.read_bytes())

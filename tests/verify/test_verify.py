@@ -11,6 +11,7 @@ from reprobundle.format.findings import EXIT_STATUS, Verdict
 from reprobundle.format.policy import (
     Claim,
 )
+from reprobundle.format.record import Outcome
 from reprobundle.verify.checks import ITEMS
 from reprobundle.verify.defaults import default_policy
 from tests.verify.builder import (
@@ -223,3 +224,19 @@ def test_every_finding_of_a_full_report_is_in_the_table(bench):
     everything = [*report.findings, *report.judgements[0].findings]
     assert {one.id for one in everything} <= set(ITEMS)
     assert all(one.check == ITEMS[one.id].check for one in everything)
+
+
+@pytest.mark.parametrize("told", ["", "hello", "ab" * 31, "ab" * 32 + "0", "xy" * 32])
+def test_what_is_no_whole_id_is_a_bad_call_and_never_green(bench, told):
+    bench.pack().replay()
+    with pytest.raises(BadCallError, match="64 hexadecimal digits"):
+        bench.verify(expect_id=told)
+
+
+def test_a_replay_that_never_began_is_not_said_to_have_done_otherwise(bench):
+    stopped = Outcome(exit_status=0, completed=False, stop="platform", stop_detail="x")
+    bench.pack().replay(outcome=stopped, processes=(), phases=(), reads=())
+    report = bench.verify()
+    assert report.verdict == "NOT RUN HERE"
+    names = {one.id for one in report.judgements[0].findings if one.outcome == "warn"}
+    assert not names & {"same-steps", "seed-calls", "reduced-input"}

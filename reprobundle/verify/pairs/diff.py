@@ -42,7 +42,7 @@ def diff_runs(left: ChosenRun, right: ChosenRun) -> DifferenceReport:
     axes = tuple(dict.fromkeys(one.axis for one in changes if one.axis in COUNTED))
     ending = effects[0]
     same = (
-        not changes
+        not axes
         and all(one.result in _EQUAL or one.excluded for one in outputs)
         and ending.left == ending.right
     )

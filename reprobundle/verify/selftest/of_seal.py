@@ -184,7 +184,18 @@ def _nan_on_both_sides(subject: Subject) -> Iterator[Made]:
         ),
     )
     changed = {path: data, RECORD: encode(record)}
-    yield _forged(subject, f"{output.name} with NaN in reference and replay", changed)
+    what = f"{output.name} with NaN in reference and replay"
+    yield _forged(subject, what, changed, without=_sharing(subject, path))
+
+
+def _sharing(subject: Subject, path: str) -> frozenset[str]:
+    """Return the members of the other runs that take their content from `path`."""
+    tops = tuple(
+        f"runs/{number}/"
+        for number, record in subject.sealed.runs.items()
+        if any(output.member == path for output in record.outputs)
+    )
+    return frozenset(one for one in subject.roles if one.startswith(tops))
 
 
 _NO_MEMORY = Memory(peak_rss_bytes=_UNKNOWN, peak_device_bytes=_UNKNOWN)
