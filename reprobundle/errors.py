@@ -253,9 +253,11 @@ class UnsafeNameError(BundleError):
         name: The offending name.
     """
 
-    def __init__(self, name: str, message: str, *, rule: str) -> None:
+    def __init__(self, name: str, message: str, *, rule: str, advice: str = "") -> None:
         self.name = name
-        super().__init__(f"unsafe member name {name!r}: {message}", rule=rule)
+        super().__init__(
+            f"unsafe member name {name!r}: {message}", rule=rule, advice=advice
+        )
 
 
 class LimitError(BundleError):

@@ -46,6 +46,13 @@ def check_name(name: str) -> None:
             name, f"{bad!r} separates or names drives elsewhere", rule="R-5.3"
         )
     _check_characters(name)
+    if name.endswith("/") and len(name) > 1:
+        raise UnsafeNameError(
+            name,
+            "an entry for a folder, which no bundle has",
+            rule="R-5.2",
+            advice="another program zipped it again; use the original file",
+        )
     for component in name.split("/"):
         _check_component(name, component)
 

@@ -153,3 +153,10 @@ def test_a_set_passes_only_if_each_name_does_and_no_two_are_alike(names):
 def test_case_and_unicode_form_do_not_change_the_twin_key(text):
     assert twin_key(unicodedata.normalize("NFD", text)) == twin_key(text)
     assert twin_key(text.casefold()) == twin_key(text)
+
+
+def test_a_folder_of_another_zip_program_is_called_that():
+    with pytest.raises(UnsafeNameError, match="an entry for a folder") as caught:
+        check_names(["README.txt", "inputs/"])
+    assert caught.value.rule == "R-5.2"
+    assert "use the original file" in caught.value.advice
