@@ -230,8 +230,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--processes", type=int, default=5)
     parser.add_argument("--load", choices=[load.name for load in LOADS])
+    parser.add_argument(
+        "--scale",
+        type=float,
+        default=1.0,
+        help="multiply the batch by this, so that a step takes its nominal time here",
+    )
     options = parser.parse_args()
-    chosen = [load for load in LOADS if options.load in (None, load.name)]
+    chosen = [
+        load._replace(rows=round(load.rows * options.scale))
+        for load in LOADS
+        if options.load in (None, load.name)
+    ]
     print("| step | processor time | added | median | by process | of minima | goal |")
     print("|---|---|---|---|---|---|---|")
     samples = []
