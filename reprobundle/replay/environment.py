@@ -263,6 +263,13 @@ def _selected(
     blockers = tuple(one for one in selection.blockers if one.name not in without)
     selection = msgspec.structs.replace(selection, chosen=chosen, blockers=blockers)
     for blocker in selection.blockers:
+        if not blocker.name:
+            raise MissingPackageError(
+                f"nothing is locked for {selection.target}: {blocker.reason}",
+                package="",
+                version="",
+                advice="make the environment yourself and name its python with --env",
+            )
         names = ", ".join(one.name for one in selection.blockers)
         raise MissingPackageError(
             f"{blocker.name}=={blocker.version} is locked for other systems only: "

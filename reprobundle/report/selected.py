@@ -50,7 +50,8 @@ def render_selection(
         words = f"{', '.join(dropped)}: needed where the run was made, not here"
         lines += paragraph(screen, "dropped", words)
     for place, blocker in enumerate(selection.blockers):
-        words = f"{blocker.name} {blocker.version}: {blocker.reason}"
+        what = f"{blocker.name} {blocker.version}" if blocker.name else "everything"
+        words = f"{what}: {blocker.reason}"
         label = "" if place else "BLOCKERS"
         lines += paragraph(screen, label, words, style="strong bad")
     return screen.text([*lines, *_summary(selection, screen)])

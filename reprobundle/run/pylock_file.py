@@ -44,7 +44,12 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Blocker(msgspec.Struct, frozen=True, kw_only=True):
-    """A package that is needed and cannot be had there."""
+    """A package that is needed and cannot be had there.
+
+    Attributes:
+        name, version: The package; empty when nothing at all can be had.
+        reason: Why.
+    """
 
     name: str
     version: str
@@ -112,6 +117,11 @@ def read_toml(data: bytes) -> dict[str, Any]:
 
 def select(lock: Pylock, target: Target) -> Selection:
     """Return what `lock` installs on `target`."""
+    if not _speaks_of(lock, target):
+        # Every package is marked for other machines then, and none would be missed.
+        reason = f"the lock was not made for {target.name}"
+        blocker = Blocker(name="", version="", reason=reason)
+        return Selection(target=target.name, chosen=(), blockers=(blocker,), dropped=())
     chosen: list[Chosen] = []
     blockers: list[Blocker] = []
     needed: set[str] = set()
@@ -134,6 +144,15 @@ def select(lock: Pylock, target: Target) -> Selection:
         chosen=tuple(sorted(chosen, key=lambda one: one.name)),
         blockers=tuple(blockers),
         dropped=tuple(name for name in everything if name not in needed),
+    )
+
+
+def _speaks_of(lock: Pylock, target: Target) -> bool:
+    """Whether `target` is one of the environments that the lock names, if it does."""
+    markers = lock.environments
+    return not markers or any(
+        marker.evaluate(dict(target.environment), context="lock_file")
+        for marker in markers
     )
 
 

@@ -99,7 +99,7 @@ class _Resolved(NamedTuple):
 
     target: Target
     packages: list[dict[str, Any]]
-    absent: dict[str, str]
+    absent: dict[str, tuple[str, str]]
 
 
 def make_pylock(
@@ -181,7 +181,7 @@ class _Solver:
         if labelled:
             found = self._ask(target, self._roots, self._environment, labelled=True)
             return _Resolved(target, found, {})
-        absent: dict[str, str] = {}
+        absent: dict[str, tuple[str, str]] = {}
         wanted = [item for item in self._roots if not item.platform_bound]
         while True:
             try:
@@ -190,11 +190,10 @@ class _Solver:
                 spoilt = self._spoilt(wanted, error.message)
                 if not spoilt or len(absent) >= MOST_BLOCKERS:
                     # Nothing can be said about this target but why.
-                    return _Resolved(target, [], {**absent, "": error.message})
+                    nothing = {"": ("", error.message)}
+                    return _Resolved(target, [], {**absent, **nothing})
                 wanted = [item for item in wanted if item not in spoilt]
-                named = _NOT_FOR_IT.search(error.message)
-                if named is not None:
-                    absent[normalised(named[1])] = named[2]
+                absent |= _blockers(error.message, spoilt)
 
     def _spoilt(self, wanted: list[Distribution], message: str) -> list[Distribution]:
         """Return the roots that need what uv names as not to be had."""
@@ -279,6 +278,22 @@ class _Solver:
             self._running.run(command, self._folder, dict(environment))
         except OSError as error:
             raise NoResolutionError(f"uv cannot be run: {error.strerror}") from error
+
+
+def _blockers(
+    message: str, spoilt: Iterable[Distribution]
+) -> dict[str, tuple[str, str]]:
+    """Return what cannot be had, and the packages that are not asked for because of it.
+
+    The latter must not look as if the target had no need of them.
+    """
+    named = _NOT_FOR_IT.search(message)
+    if named is None:
+        return {}
+    name, version = normalised(named[1]), named[2]
+    reason = f"it needs {name}, of which no file is published for it"
+    found = {item.name: (item.version.partition("+")[0], reason) for item in spoilt}
+    return {**found, name: (version, "no file of it is published for it")}
 
 
 def _public_sources(environment: Mapping[str, str]) -> Mapping[str, str]:
@@ -428,9 +443,13 @@ def _merged(resolved: list[_Resolved], lock: Lock) -> bytes:
 
 
 def _unavailable(one: _Resolved) -> Iterator[dict[str, str]]:
-    for name, told in one.absent.items():
-        entry = {"name": name, "marker": one.target.marker}
-        yield {**entry, "version": told} if name else {**entry, "reason": told}
+    for name, (version, reason) in one.absent.items():
+        yield {
+            "name": name,
+            "version": version,
+            "marker": one.target.marker,
+            "reason": reason,
+        }
 
 
 def _named(package: Mapping[str, Any], target: Target) -> dict[str, str]:

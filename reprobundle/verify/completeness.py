@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from reprobundle.format.findings import Finding
 from reprobundle.format.lock import LOCK_MEMBER, PYLOCK_MEMBER
@@ -17,6 +17,8 @@ Members = Mapping[str, Member]
 GENERATOR_MODULES = ("random", "numpy.random", "torch")
 
 _PROJECT_LOCKS = "lock/project/"
+# Options of the interpreter whose value is the next argument.
+_TAKE_A_VALUE = ("-W", "-X")
 _SEEDED_BY = (
     ("python", ("random.seed",)),
     ("numpy", ("numpy.random.seed",)),
@@ -106,24 +108,40 @@ def _scripts_of_processes(members: Members, reference: Record) -> list[str]:
 
     A shell line names them inside one argument of its own.
     """
-    arguments = [
-        argument.removeprefix("{project}/").removeprefix("./")
-        for process in reference.processes
-        if process.entered
-        for argument in process.argv[1:3]
+    scripts = [
+        _script_of(process.argv) for process in reference.processes if process.entered
     ]
-    return [name for name in arguments if f"project/{name}" in members]
+    names = _project_names(reference, filter(None, scripts))
+    return [name for name in names if f"project/{name}" in members]
+
+
+def _script_of(argv: Sequence[str]) -> str:
+    """Return the file that a Python was started with; empty for ``-c`` and ``-m``."""
+    rest = iter(argv[1:])
+    for argument in rest:
+        if argument in _TAKE_A_VALUE:
+            next(rest, None)
+        elif argument in ("-c", "-m"):
+            return ""
+        elif not argument.startswith("-"):
+            return argument
+    return ""
 
 
 def _project_arguments(reference: Record) -> list[str]:
     """Return the arguments that may name a project file."""
+    return _project_names(reference, reference.command.argv)
+
+
+def _project_names(reference: Record, arguments: Iterable[str]) -> list[str]:
+    """Return paths as the command wrote them, as names below the project."""
     folder = reference.command.working_directory.strip("/")
     inside = "" if folder in ("", ".") else f"{folder}/"
     return [
         argument.removeprefix("{project}/")
         if argument.startswith("{project}/")
         else inside + argument.removeprefix("./")
-        for argument in reference.command.argv
+        for argument in arguments
     ]
 
 

@@ -716,6 +716,15 @@ def test_a_package_locked_for_other_systems_only_stops_before_anything_is_fetche
     assert not (tmp_path / "environment" / "venv").exists()
 
 
+def test_a_lock_for_other_machines_builds_no_empty_environment(build, wheels, tmp_path):
+    head, _, rest = pylock(wheels, *LOCKED).partition(b"\n")
+    elsewhere = b"\nenvironments = [\"sys_platform == 'amiga'\"]\n"
+    with pytest.raises(MissingPackageError, match="nothing is locked for") as caught:
+        build(lock(ALPHA, BETA), pylock=head + elsewhere + rest)
+    assert caught.value.stop == "platform"
+    assert not (tmp_path / "environment" / "venv").exists()
+
+
 def test_a_blocker_that_is_left_out_on_purpose_shows_as_drift(build, wheels):
     make_wheel(wheels, "gamma", "1.0", tag="cp311-cp311-amiga_3_0_m68k")
     locked = pylock(wheels, LOCKED[0], "gamma-1.0-cp311-cp311-amiga_3_0_m68k.whl")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,7 @@ from reprobundle.format.lock import Distribution, Interpreter, Lock
 from reprobundle.run import universal_lock
 from reprobundle.run.package_sources import find_uv
 from reprobundle.run.pylock_file import parse_pylock, requirement_lines, select
-from reprobundle.run.targets import TARGETS, target_named
+from reprobundle.run.targets import TARGETS, target_named, target_of
 from reprobundle.run.universal_lock import make_pylock, roots
 from tests.replay.wheels import make_wheel, sha256
 
@@ -142,9 +143,57 @@ def test_a_mac_gets_the_plain_release_and_no_cuda(resolved):
 
 @needs_uv
 def test_what_a_target_needs_and_nobody_publishes_is_a_blocker(resolved):
-    (blocker,) = selected(resolved, "linux-aarch64").blockers
-    assert (blocker.name, blocker.version) == ("cuda-bits", "13.0")
-    assert "no file of it is published for it" in blocker.reason
+    found = selected(resolved, "linux-aarch64")
+    blockers = {one.name: (one.version, one.reason) for one in found.blockers}
+    reason = "no file of it is published for it"
+    assert blockers["cuda-bits"] == ("13.0", reason)
+    assert set(blockers) == {"cuda-bits", "net"}
+
+
+@needs_uv
+def test_what_is_not_asked_for_because_of_a_blocker_is_one_itself(wheels, tmp_path):
+    make_wheel(wheels, "bound", "1.0", tag="cp311-cp311-manylinux_2_28_x86_64")
+    make_wheel(wheels, "model", "1.0", requires=("bound",))
+    held = lock(
+        package("model", "1.0", requires=("bound",)),
+        package("bound", "1.0"),
+        package("pure", "1.0"),
+    )
+    data = make_pylock(held, python=Path(sys.executable), cache=tmp_path / "cache")
+    selection = selected(data, "macos-arm64")
+    assert names(selection.chosen) == ["pure"]
+    assert {one.name: one.reason for one in selection.blockers} == {
+        "model": "it needs bound, of which no file is published for it",
+        "bound": "no file of it is published for it",
+    }
+
+
+@needs_uv
+def test_a_lock_says_nothing_about_a_machine_it_was_not_made_for(resolved):
+    machine = target_of(
+        version="3.11.7", implementation="CPython", system="darwin", machine="x86_64"
+    )
+    selection = select(parse_pylock(resolved), machine)
+    assert selection.chosen == ()
+    assert [one.reason for one in selection.blockers] == [
+        "the lock was not made for macos-x86_64"
+    ]
+
+
+@needs_uv
+def test_what_was_ended_is_no_lock_and_leaves_nothing(wheels, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    running = universal_lock.Running()
+    running.end()
+    with pytest.raises(NoResolutionError, match="ended before it was made"):
+        make_pylock(
+            RECORDED,
+            python=Path(sys.executable),
+            cache=tmp_path / "cache",
+            running=running,
+        )
+    assert list((tmp_path / "tmp").iterdir()) == []
 
 
 @needs_uv

@@ -4,10 +4,12 @@ import pytest
 from reprobundle.format.canonical import encode
 from reprobundle.format.lock import Lock
 from reprobundle.format.record import (
+    Command,
     Fact,
     FileRead,
     Memory,
     Outcome,
+    Process,
     Randomness,
     SeedCall,
 )
@@ -308,3 +310,22 @@ def test_a_replay_of_another_claim_is_no_linux_reference(bench):
     bench.claims = {"smoke": Run()}
     bench.pack().replay(claim="smoke", runs=3)
     assert found(bench.verify(), "has-linux-reference", "fail")
+
+
+SHELL = Command(argv=("bash", "-c", "python train.py | cat"), seed=0)
+
+
+@pytest.mark.parametrize(
+    ("argv", "outcome"),
+    [
+        (("python", "train.py"), "pass"),
+        (("python", "-u", "-X", "dev", "./train.py", "x.csv"), "pass"),
+        (("python", "-c", "code", "train.py"), "fail"),
+        (("python", "other.py", "train.py"), "fail"),
+    ],
+)
+def test_the_scripts_of_a_shell_line_are_those_of_its_pythons(bench, argv, outcome):
+    process = Process(pid=1, kind="main", argv=argv, ended=True, exit_status=0)
+    changes = {"command": SHELL, "processes": (process,), "sources": ()}
+    bench.reference = bench.repeat = bench.evidence = Run(changes=changes)
+    assert found(bench.pack().verify(), "has-script", outcome)

@@ -12,6 +12,7 @@ from reprobundle.format.record import (
     Outcome,
     Phase,
     Process,
+    Randomness,
     Remark,
     SeedCall,
 )
@@ -384,3 +385,24 @@ def test_one_that_the_reference_has_too_is_a_warning(bench):
     bench.reference.changes = {"remarks": (PIPE,), "processes": FAILED_INSIDE}
     bench.pack().replay(remarks=(PIPE,), processes=FAILED_INSIDE)
     assert bench.verify().verdict == "REPRODUCED WITH WARNINGS"
+
+
+def test_seed_calls_do_not_depend_on_which_process_of_a_pipeline_came_first(bench):
+    def run(first, second):
+        processes = tuple(
+            msgspec.convert(
+                {"pid": pid, "parent_pid": 9, "kind": kind, "ended": True}, Process
+            )
+            for pid, kind in ((first, "main"), (second, "python"))
+        )
+        call = SeedCall(function="torch.manual_seed", value="0", where="a.py:1", pid=1)
+        return Run(
+            changes={
+                "processes": processes,
+                "randomness": Randomness(seed=0, calls=(call,)),
+            }
+        )
+
+    bench.reference = bench.repeat = bench.evidence = run(1, 2)
+    bench.pack().replay(run(2, 1))
+    assert found(bench.verify(), "seed-calls", "pass")
