@@ -243,3 +243,14 @@ def test_a_changed_input_comes_first(bench):
     causes = bench.verify().judgements[0].causes
     assert causes[0].id == "changed-input"
     assert causes[0].command == "reprobundle replay digits.rpb.zip"
+
+
+@pytest.mark.parametrize("side", ["not recorded", "unknown: numpy was not loaded"])
+def test_draws_that_one_side_did_not_record_are_no_cause(case, side):
+    differences = (fact("randomness.draws.numpy", side, "aa"),)
+    assert "generators" not in ids(case._replace(differences=differences))
+
+
+def test_bytes_that_differ_are_not_called_texts(case):
+    binary = msgspec.structs.replace(DIFFERS, kind="bytes", name="model.bin")
+    assert "text" not in ids(case._replace(comparisons=(binary,)))
