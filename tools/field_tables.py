@@ -74,7 +74,7 @@ def record_types() -> list[type[msgspec.Struct]]:
         for kind in vars(record).values()
         if inspect.isclass(kind)
         and issubclass(kind, msgspec.Struct)
-        and kind.__module__ == record.__name__
+        and kind.__module__.startswith(f"{record.__name__}.")
     ]
     return sorted(found, key=lambda kind: kind is not record.Record)
 

@@ -1,0 +1,104 @@
+"""The run record: what one run of a command was, in one JSON document.
+
+The reference and every replay share this one type (spec.md, "Run record"). A record
+names its content members (outputs, logs, the memory series) and their digests; where
+it lies decides what the names are relative to: ``runs/<n>/`` inside the seal,
+``replays/<record id>/`` outside it.
+
+Numbers that may be NaN or infinite are stored as the strings ``nan``, ``inf`` and
+``-inf``: JSON has no form for them. Times are integer nanoseconds of a monotonic
+clock, sizes are bytes.
+"""
+
+from reprobundle.format.record.devices import (
+    BadIndex,
+    Devices,
+    Fallback,
+    OperatorUse,
+    Transfer,
+    Witness,
+)
+from reprobundle.format.record.document import RECORD_SCHEMA, STAND_IN, Record
+from reprobundle.format.record.files import ContentMember, FileRead, WithheldFile
+from reprobundle.format.record.memory import (
+    AllocatorCall,
+    Growth,
+    GrowthKind,
+    InputShape,
+    Memory,
+    MemorySample,
+    MemorySeries,
+)
+from reprobundle.format.record.outcome import ErrorReport, Outcome, Remark, Restart
+from reprobundle.format.record.outputs import ArraySummary, Output, OutputKind
+from reprobundle.format.record.phases import Phase
+from reprobundle.format.record.processes import Command, Process, Rank
+from reprobundle.format.record.randomness import (
+    DrawMode,
+    Drawn,
+    Loader,
+    Randomness,
+    SeedCall,
+    StartTensor,
+    is_chosen_seed,
+)
+from reprobundle.format.record.values import (
+    Count,
+    Digest,
+    DigestOrEmpty,
+    Fact,
+    FactValue,
+    Number,
+    Scalar,
+    as_float,
+    number,
+)
+
+__all__ = [
+    "RECORD_SCHEMA",
+    "STAND_IN",
+    "AllocatorCall",
+    "ArraySummary",
+    "BadIndex",
+    "Command",
+    "ContentMember",
+    "Count",
+    "Devices",
+    "Digest",
+    "DigestOrEmpty",
+    "DrawMode",
+    "Drawn",
+    "ErrorReport",
+    "Fact",
+    "FactValue",
+    "Fallback",
+    "FileRead",
+    "Growth",
+    "GrowthKind",
+    "InputShape",
+    "Loader",
+    "Memory",
+    "MemorySample",
+    "MemorySeries",
+    "Number",
+    "OperatorUse",
+    "Outcome",
+    "Output",
+    "OutputKind",
+    "Phase",
+    "Process",
+    "Randomness",
+    "Rank",
+    "Record",
+    "Remark",
+    "Restart",
+    "Scalar",
+    "SeedCall",
+    "StartTensor",
+    "Transfer",
+    "WithheldFile",
+    "Witness",
+    "as_float",
+    "is_chosen_seed",
+    "number",
+]

@@ -1,0 +1,141 @@
+"""Where operators ran, by which evidence, and what left the device."""
+
+from typing import Literal
+
+import msgspec
+
+from reprobundle.format.record.values import Count
+
+
+class Witness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One way of seeing CPU fallback, and where it looked.
+
+    Attributes:
+        name: ``warnings`` (each warning of torch, of the whole run), ``profiler`` (an
+            event ``aten::_to_cpu`` inside an operator), ``census`` (which operators
+            the device was given; judged by the table of the torch version).
+        looked: Whether it looked at all.
+        steps: Ranges of optimizer steps it looked at, first and last, counted from 1;
+            empty for the whole run. The part after the last step counts as one more.
+        total_steps: Steps of the run.
+        reason: Why it did not look, or not everywhere.
+    """
+
+    name: Literal["warnings", "profiler", "census"]
+    looked: bool
+    steps: tuple[tuple[int, int], ...] = ()
+    total_steps: Count = 0
+    reason: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it looked at the whole run."""
+        reached = 0
+        for first, last in self.steps:
+            if first > reached + 1:
+                return False
+            reached = max(reached, last)
+        return self.looked and (not self.steps or reached > self.total_steps)
+
+
+class Fallback(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An operator that a witness saw running on the CPU.
+
+    Attributes:
+        witness: Name of the witness.
+        operator: As it names it: ``aten::heaviside.out``.
+        count: How often.
+        where: ``path:line`` of the user's call, if it is known.
+        phase: Phase of the run, if it is known.
+    """
+
+    witness: Literal["warnings", "profiler"]
+    operator: str
+    count: Count
+    where: str = ""
+    phase: str = ""
+
+
+class OperatorUse(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """Calls of one operator on one device in one phase.
+
+    Attributes:
+        operator: As a dispatch mode shows it: ``aten.addmm.default``.
+        device: Device type.
+        phase: Phase of the run; empty between phases.
+        count: Calls.
+        bytes: Size of its tensors on that device, arguments and results, over all
+            calls: what a fallback would move.
+        steps: In how many optimizer steps it was called.
+        where: ``path:line`` of the first call.
+    """
+
+    operator: str
+    device: str
+    phase: str = ""
+    count: Count
+    bytes: Count
+    steps: Count
+    where: str = ""
+
+
+class Transfer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Copies between host and device that the script asked for, at one place.
+
+    Attributes:
+        kind: ``to-device`` (an input that starts on the CPU), ``from-device`` (an
+            explicit copy back), ``scalar-read`` (``item`` and the like).
+        where: ``path:line`` of the user's call.
+        non_blocking: Whether it was not to be waited for.
+        count, bytes: Over all copies.
+    """
+
+    kind: Literal["to-device", "from-device", "scalar-read"]
+    where: str
+    non_blocking: bool = False
+    count: Count
+    bytes: Count
+
+
+class BadIndex(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Indices that a table does not have: an error on the CPU, zeros on MPS."""
+
+    operator: str
+    where: str
+    low: int
+    high: int
+    size: Count
+
+
+class Devices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where tensors were seen, and what is known about CPU fallback.
+
+    Attributes:
+        requested: The device asked for: ``cpu``, ``cuda``, ``mps`` or ``as-is``.
+        observed: Device types on which module inputs, parameters or recorded values
+            were seen.
+        fallback: ``none-possible`` (no accelerator was used), ``none-seen``, ``seen``
+            or ``not-checked``.
+        reason: How that was established, or why it was not checked.
+        standin: Whether a stand-in device took the accelerator's place.
+        witnesses: Who looked for CPU fallback, and where.
+        fallbacks: Operators that were seen running on the CPU.
+        operators: What the accelerator was given, from an evidence pass.
+        transfers: Copies the script asked for, from an evidence pass.
+        bad_indices: Indices out of range, from an evidence pass.
+    """
+
+    requested: str = "as-is"
+    observed: tuple[str, ...] = ()
+    fallback: Literal["none-possible", "none-seen", "seen", "not-checked"] = (
+        "not-checked"
+    )
+    reason: str = ""
+    standin: bool = False
+    witnesses: tuple[Witness, ...] = ()
+    fallbacks: tuple[Fallback, ...] = ()
+    operators: tuple[OperatorUse, ...] = ()
+    transfers: tuple[Transfer, ...] = ()
+    bad_indices: tuple[BadIndex, ...] = ()

@@ -1,0 +1,53 @@
+"""Files that a run read, was kept from, or left behind."""
+
+from typing import Literal
+
+import msgspec
+
+from reprobundle.format.record.values import Count, Digest
+
+
+class FileRead(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One file the run read.
+
+    Attributes:
+        path: ``project:<path>``, ``external:<n>/<name>`` or ``missing:<path>``.
+        member: Where its content lies in the bundle; empty if it is not included.
+        origin: For external files, the path it was read from, home folder as ``~``.
+        size_bytes: Its size when the run started.
+        blake3: Its digest then; empty when it could not be read.
+        how: ``observed`` (an open was seen), ``declared`` (given with ``--input``).
+    """
+
+    path: str
+    member: str = ""
+    origin: str = ""
+    size_bytes: Count
+    blake3: str
+    how: Literal["observed", "declared"] = "observed"
+
+
+class WithheldFile(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """A file that the run needs and whose content the bundle does not hold.
+
+    Attributes:
+        name: Path below the project, or the ``origin`` of a file from elsewhere.
+        size_bytes: Its size when the run started.
+        blake3: Its digest then: a replay takes no file of another content.
+    """
+
+    name: str
+    size_bytes: Count
+    blake3: Digest
+
+
+class ContentMember(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """A member that belongs to a record, by its name relative to the record."""
+
+    name: str
+    size_bytes: Count
+    blake3: Digest
