@@ -1,0 +1,68 @@
+"""Devices, witnesses of fallback, operators and transfers."""
+
+from typing import Literal
+
+from reprobundle.run.events.base import Event
+
+
+class Device(Event, frozen=True, tag="device"):
+    """A device type was seen for the first time, and on what."""
+
+    device: str
+    seen_on: str
+
+
+class WitnessEvent(Event, frozen=True, tag="witness"):
+    """Whether and where a witness of CPU fallback looked.
+
+    ``steps`` are inclusive ranges of optimizer steps, counted from 1; empty for a
+    witness that looks at the whole run. What follows the last step counts as one more.
+    """
+
+    name: Literal["warnings", "profiler", "census"]
+    looked: bool
+    steps: tuple[tuple[int, int], ...] = ()
+    total_steps: int = 0
+    reason: str = ""
+
+
+class FallbackEvent(Event, frozen=True, tag="fallback"):
+    """A witness saw an operator fall back; of one key the largest count holds."""
+
+    witness: Literal["warnings", "profiler"]
+    operator: str
+    count: int
+    where: str = ""
+    phase: str = ""
+
+
+class OperatorEvent(Event, frozen=True, tag="operator"):
+    """Calls of one operator on one device in one phase, and in how many steps."""
+
+    operator: str
+    device: str
+    phase: str
+    count: int
+    bytes: int
+    steps: int
+    where: str
+
+
+class TransferEvent(Event, frozen=True, tag="transfer"):
+    """Copies between host and device that the script asked for, by place."""
+
+    kind: Literal["to-device", "from-device", "scalar-read"]
+    where: str
+    non_blocking: bool
+    count: int
+    bytes: int
+
+
+class IndexRange(Event, frozen=True, tag="index_range"):
+    """An operator looked up indices that its table does not have."""
+
+    operator: str
+    where: str
+    low: int
+    high: int
+    size: int
