@@ -11,6 +11,7 @@ from reprobundle.format.writer import SealedBundle
 from reprobundle.pack.job import PackJob, Say
 from reprobundle.pack.options import Packed, PackOptions
 from reprobundle.pack.policy import read_policy, with_intent
+from reprobundle.pack.preparation import prepare
 from reprobundle.run.assemble import Assembled
 from reprobundle.run.command import DEVICE
 from reprobundle.run.project import find_project
@@ -41,19 +42,20 @@ def pack(
     policy = with_intent(read_policy(options.policy), options.intent, options.metrics)
     project = find_project(options.working_directory, options.project)
     with tempfile.TemporaryDirectory(prefix="reprobundle-pack-") as folder:
-        job = PackJob(options, policy, project, Path(folder), say)
+        prepared = prepare(options, project, Path(folder))
+        job = PackJob(options, policy, prepared, Path(folder), say)
         try:
             reference, repeat, sealed = _made(job, options, progress)
         finally:
-            job.end()
+            prepared.end()
     return Packed(
         path=options.output,
         sealed=sealed,
         reference=reference.record,
         repeat=repeat.record if repeat else None,
         repeatable=job.repeatable,
-        left_out=tuple(job.contents.left_out),
-        excluded=tuple(sorted(job.withholding.excluded)),
+        left_out=tuple(job.selected.contents.left_out),
+        excluded=tuple(sorted(prepared.withholding.excluded)),
     )
 
 
@@ -61,7 +63,6 @@ def _made(
     job: PackJob, options: PackOptions, progress: Callable[[int], None] | None
 ) -> tuple[Assembled, Assembled | None, SealedBundle]:
     """Run every pass and write the bundle; return reference, repeat and bundle."""
-    job.prepare()
     reference = job.measured_pass()
     repeat = job.repeat_pass() if "repeat" in options.passes else None
     claims = job.claim_passes()

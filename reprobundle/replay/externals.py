@@ -1,0 +1,82 @@
+"""Files that the reference read outside its project, and where they lie here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from reprobundle.format.digests import digest_file
+from reprobundle.format.record import Command, FileRead, Record
+from reprobundle.replay.plan import ReplayPlan
+
+
+def placed(
+    reference: Record, *, plan: ReplayPlan, extracted: Path
+) -> tuple[Command, str]:
+    """Return the command with its external files in place, or why it cannot run.
+
+    A file that the command line names is taken from the caller or from the bundle
+    by rewriting the argument; one that the program finds by itself must lie where
+    it was.
+
+    Args:
+        reference: The record of the run that is made again.
+        plan: Where the caller says that files are.
+        extracted: Folder with the bundle's members.
+    """
+    argv = list(reference.command.argv)
+    for read in _external(reference):
+        origin = str(Path(read.origin).expanduser())
+        copy = _copy_of(read, plan, extracted)
+        if copy is not None and not _has_content(copy, read.blake3):
+            return reference.command, f"{copy} is not the {read.origin} that was read"
+        named = [i for i, part in enumerate(argv) if part.endswith(origin)]
+        if named and copy is not None:
+            for index in named:
+                argv[index] = argv[index].removesuffix(origin) + str(copy)
+        elif not _has_content(Path(origin), read.blake3):
+            return reference.command, _not_in_place(read, named=bool(named))
+    return msgspec.structs.replace(reference.command, argv=tuple(argv)), ""
+
+
+def external_reads(
+    reference: Record, *, plan: ReplayPlan, extracted: Path
+) -> dict[Path, FileRead]:
+    """Return the reference's external files by each path they can have here."""
+    found = {}
+    for read in _external(reference):
+        found[Path(read.origin).expanduser().resolve()] = read
+        copy = _copy_of(read, plan, extracted)
+        if copy is not None:
+            found[copy.resolve()] = read
+    return found
+
+
+def _external(reference: Record) -> list[FileRead]:
+    return [read for read in reference.reads if read.path.startswith("external:")]
+
+
+def _copy_of(read: FileRead, plan: ReplayPlan, extracted: Path) -> Path | None:
+    """Return a file with the content that was read, the caller's first."""
+    given = plan.externals.get(read.origin)
+    if given is not None or not read.member:
+        return given
+    return extracted / read.member
+
+
+def _not_in_place(read: FileRead, *, named: bool) -> str:
+    """Return what to do about a file that is not where the program looks for it."""
+    what = f"{read.origin} is not on this machine with the sealed content"
+    if read.member:
+        return f"{what}; extract {read.member} to that place"
+    if named:
+        return f"{what}; its holder can replay with --data {read.origin}=FILE"
+    return f"{what}; put it there, for the program looks for it by itself"
+
+
+def _has_content(path: Path, digest: str) -> bool:
+    try:
+        return digest_file(path) == digest
+    except OSError:
+        return False
