@@ -10,7 +10,8 @@ import msgspec
 from reprobundle.errors import EnvironmentUnusableError
 from reprobundle.format.lock import Lock
 from reprobundle.run.package_sources import package_cache
-from reprobundle.run.universal_lock import Running, make_pylock
+from reprobundle.run.universal_lock import make_pylock
+from reprobundle.run.uv_call import Running
 
 ENDING_SECONDS = 10
 

@@ -11,11 +11,13 @@ import pytest
 
 from reprobundle.errors import BadCallError, LockFileError, NoResolutionError
 from reprobundle.format.lock import Distribution, Interpreter, Lock
-from reprobundle.run import universal_lock
+from reprobundle.run import merged_lock, universal_lock
+from reprobundle.run.lock_roots import roots
 from reprobundle.run.package_sources import find_uv
 from reprobundle.run.pylock_file import parse_pylock, requirement_lines, select
 from reprobundle.run.targets import TARGETS, target_named, target_of
-from reprobundle.run.universal_lock import make_pylock, roots
+from reprobundle.run.universal_lock import make_pylock
+from reprobundle.run.uv_call import Running
 from tests.replay.wheels import make_wheel, sha256
 
 LINUX = Interpreter(
@@ -184,7 +186,7 @@ def test_a_lock_says_nothing_about_a_machine_it_was_not_made_for(resolved):
 def test_what_was_ended_is_no_lock_and_leaves_nothing(wheels, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
-    running = universal_lock.Running()
+    running = Running()
     running.end()
     with pytest.raises(NoResolutionError, match="ended before it was made"):
         make_pylock(
@@ -231,10 +233,10 @@ def test_without_uv_there_is_no_lock(monkeypatch, tmp_path):
 def test_addresses_with_a_password_or_a_private_host_are_not_kept():
     private = "https://me:word@wheels.internal/a-1.0-py3-none-any.whl?token=1"
     public = "https://me:word@wheels.example.org/a-1.0-py3-none-any.whl?token=1"
-    kept = universal_lock._file({"url": private, "hashes": {"sha256": "0" * 64}})
+    kept = merged_lock._file({"url": private, "hashes": {"sha256": "0" * 64}})
     assert kept["path"] == "a-1.0-py3-none-any.whl"
     assert "url" not in kept
-    kept = universal_lock._file({"url": public, "hashes": {"sha256": "0" * 64}})
+    kept = merged_lock._file({"url": public, "hashes": {"sha256": "0" * 64}})
     assert kept["url"] == "https://wheels.example.org/a-1.0-py3-none-any.whl"
 
 
