@@ -24,6 +24,7 @@ VERBS = {
     "report": "report",
     "status": "status",
     "inspect": "inspect",
+    "wheels": "wheels",
     "diff": "diff",
     "policy": "policy",
     "extract": "members",

@@ -46,22 +46,11 @@ def inspect(*, bundle: Path, target: str | None, as_json: bool, verbose: bool) -
 def _selection(
     bundle: Bundle, target: str, screen: Screen, *, as_json: bool, verbose: bool
 ) -> str:
-    from reprobundle.errors import BadCallError
-    from reprobundle.format.canonical import decode, encode
-    from reprobundle.format.lock import LOCK_MEMBER, PYLOCK_MEMBER, Lock
+    from reprobundle.format.canonical import encode
     from reprobundle.report.selected import render_selection
-    from reprobundle.run.pylock_file import parse_pylock, select
-    from reprobundle.run.targets import target_named
+    from reprobundle.run.bundle_lock import locked_selection
 
-    lock = decode(bundle.read(LOCK_MEMBER), Lock, where=LOCK_MEMBER, rule="R-7.3")
-    wanted = target_named(target, lock.python)
-    if PYLOCK_MEMBER not in bundle.members:
-        raise BadCallError(
-            f"{bundle.path.name} holds no lock for other systems: "
-            f"{lock.pylock_unknown or 'none was made'}",
-            advice="pack it again where uv and a package index can be reached",
-        )
-    selection = select(parse_pylock(bundle.read(PYLOCK_MEMBER)), wanted)
+    _, selection, lock = locked_selection(bundle, target)
     if as_json:
         return encode(selection).decode()
     return render_selection(selection, lock, screen, verbose=verbose)
