@@ -210,7 +210,12 @@ def _coverage(witness: Witness) -> str:
     if witness.is_whole:
         return f"{witness.name} in the whole run"
     spans = (f"{a}" if a == b else f"{a}-{b}" for a, b in witness.steps)
-    return f"{witness.name} in steps {', '.join(spans)} of {witness.total_steps}"
+    why = f" ({witness.reason})" if witness.reason else ""
+    if not witness.steps:
+        return f"{witness.name} in part of the run{why}"
+    if witness.steps == ((0, 0),):
+        return f"{witness.name} at the beginning of step 1{why}"
+    return f"{witness.name} in steps {', '.join(spans)} of {witness.total_steps}{why}"
 
 
 def _agreement(seen: _Seen, traced: Record) -> Finding:

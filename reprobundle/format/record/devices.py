@@ -16,7 +16,8 @@ class Witness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             the device was given; judged by the table of the torch version).
         looked: Whether it looked at all.
         steps: Ranges of optimizer steps it looked at, first and last, counted from 1;
-            empty for the whole run. The part after the last step counts as one more.
+            empty for the whole run. The part after the last step counts as one more;
+            0 to 0 is the beginning of the first step and no more.
         total_steps: Steps of the run.
         reason: Why it did not look, or not everywhere.
     """
@@ -29,7 +30,9 @@ class Witness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def is_whole(self) -> bool:
-        """Whether it looked at the whole run."""
+        """Whether it looked at the whole run: a reason says that it did not."""
+        if self.reason:
+            return False
         reached = 0
         for first, last in self.steps:
             if first > reached + 1:
