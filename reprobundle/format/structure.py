@@ -9,70 +9,27 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from reprobundle.errors import (
-    BundleError,
     LimitError,
     NotABundleError,
     StructureError,
 )
 from reprobundle.format import archive, limits
 from reprobundle.format.archive import Entry
+from reprobundle.format.structure_errors import (
+    bad_count,
+    bad_zip64,
+    explain_directory,
+    explain_local,
+    not_a_zip,
+)
 
 _COMMENT_BYTES = 0xFFFF
 _LONGEST_END_BYTES = archive.END64.size + archive.LOCATOR.size + archive.END.size
 
-# First bytes of files that are taken for a bundle by mistake.
-_KNOWN_STARTS = (
-    (b"%PDF", "a PDF document"),
-    (b"\x1f\x8b", "a gzip file"),
-    (b"\x28\xb5\x2f\xfd", "a zstd file"),
-    (b"7z\xbc\xaf", "a 7z archive"),
-    (b"\x89PNG", "a PNG image"),
-    (b"\x89HDF", "an HDF5 file"),
-    (b"version https://git-lfs", "a Git LFS pointer"),
-    (b"<!DOCTYPE", "a web page"),
-    (b"<html", "a web page"),
-    (b"{", "a JSON document"),
-)
-
-_WRITTEN_ANEW = "another program zipped it again; use the original file"
-
 _LENGTHS = struct.Struct("<HH")
-_LOCAL_FIELDS = (
-    "signature",
-    "version",
-    "flags",
-    "method",
-    "time",
-    "date",
-    "crc32",
-    "compressed size",
-    "size",
-    "name length",
-    "extra length",
-)
-_CENTRAL_FIELDS = (
-    "signature",
-    "made by",
-    "version",
-    "flags",
-    "method",
-    "time",
-    "date",
-    "crc32",
-    "compressed size",
-    "size",
-    "name length",
-    "extra length",
-    "comment length",
-    "disk",
-    "internal attributes",
-    "external attributes",
-    "offset",
-)
 
 
 class Directory(NamedTuple):
@@ -151,7 +108,7 @@ def prove_structure(descriptor: int, directory: Directory) -> list[Entry]:
     if archive.closing_bytes(proven, directory.offset) != (
         directory.data + directory.tail
     ):
-        raise _explain_directory(directory)
+        raise explain_directory(directory.entries, directory.data)
     return proven
 
 
@@ -200,20 +157,7 @@ def _read_end(descriptor: int, size_bytes: int) -> bytes:
             rule="R-4.2" if behind > 0 else "R-4.1",
             advice="the file was changed or cut after it was written",
         )
-    raise _not_a_zip(read_exactly(descriptor, 0, min(64, size_bytes)))
-
-
-def _not_a_zip(start: bytes) -> NotABundleError:
-    if start.startswith(archive.LOCAL_SIGNATURE.to_bytes(4, "little")):
-        return NotABundleError(
-            "the file starts as a ZIP file but its end is missing",
-            rule="R-4.1",
-            advice="it was cut short; obtain it again",
-        )
-    for magic, what in _KNOWN_STARTS:
-        if start.startswith(magic):
-            return NotABundleError(f"no ZIP file but {what}", rule="R-4.1")
-    return NotABundleError("no ZIP file", rule="R-4.1")
+    raise not_a_zip(read_exactly(descriptor, 0, min(64, size_bytes)))
 
 
 def _parse_end(tail: bytes) -> tuple[int, int, int, bytes]:
@@ -227,11 +171,11 @@ def _parse_end(tail: bytes) -> tuple[int, int, int, bytes]:
     ):
         return count, directory_bytes, offset, end
     if len(tail) < _LONGEST_END_BYTES:
-        raise _bad_zip64("its record is missing")
+        raise bad_zip64("its record is missing")
     end64 = archive.END64.unpack(tail[: archive.END64.size])
     locator = archive.LOCATOR.unpack(tail[archive.END64.size : -archive.END.size])
     if end64[0] != archive.END64_SIGNATURE or locator[0] != archive.LOCATOR_SIGNATURE:
-        raise _bad_zip64("its record is missing")
+        raise bad_zip64("its record is missing")
     return end64[7], end64[8], end64[9], tail
 
 
@@ -240,10 +184,10 @@ def _parse_records(data: bytes, count: int) -> list[Entry]:
     position = 0
     for _ in range(count):
         if len(data) - position < archive.CENTRAL.size:
-            raise _bad_count(count, len(entries))
+            raise bad_count(count, len(entries))
         fields = archive.CENTRAL.unpack_from(data, position)
         if fields[0] != archive.CENTRAL_SIGNATURE:
-            raise _bad_count(count, len(entries))
+            raise bad_count(count, len(entries))
         name_bytes, extra_bytes, comment_bytes = fields[10:13]
         position += archive.CENTRAL.size
         name = _decode_name(data[position : position + name_bytes])
@@ -266,10 +210,10 @@ def _parse_zip64(size_bytes: int, offset: int, extra: bytes) -> tuple[int, int]:
     count = (2 if size_bytes == archive.FULL32 else 0) + (offset == archive.FULL32)
     layout = struct.Struct(f"<HH{count}Q")
     if len(extra) != layout.size:
-        raise _bad_zip64("its field is missing or too long")
+        raise bad_zip64("its field is missing or too long")
     kind, length, *values = layout.unpack(extra)
     if kind != archive.ZIP64_ID or length != 8 * count:
-        raise _bad_zip64("its field is missing or too long")
+        raise bad_zip64("its field is missing or too long")
     if size_bytes == archive.FULL32:
         size_bytes = values[0]
     if offset == archive.FULL32:
@@ -304,118 +248,5 @@ def _prove_local(descriptor: int, entry: Entry, end: int) -> tuple[Entry, int]:
     if 4 <= padding <= archive.PADDING_LIMIT_BYTES:
         known = Entry(entry.name, entry.crc32, entry.size_bytes, entry.offset, padding)
     if head[:length] != archive.local_header(known):
-        raise _explain_local(entry, head)
+        raise explain_local(entry, head)
     return known, length
-
-
-def _explain_local(entry: Entry, head: bytes) -> BundleError:
-    error = _explain_fields(
-        entry.name,
-        "local header",
-        _LOCAL_FIELDS,
-        archive.LOCAL.unpack_from(archive.local_header(entry)),
-        archive.LOCAL.unpack_from(head),
-    )
-    if error is not None:
-        return error
-    start = archive.LOCAL.size
-    name = entry.name.encode()
-    if head[start : start + len(name)] != name:
-        return StructureError(
-            "the local header has another name than the directory",
-            rule="R-4.10",
-            where=entry.name,
-        )
-    return StructureError(
-        "the local header has an extra field that is neither ZIP64 nor zero padding",
-        rule="R-4.9",
-        where=entry.name,
-    )
-
-
-def _explain_directory(directory: Directory) -> BundleError:
-    position = 0
-    for entry in directory.entries:
-        expected = archive.central_header(entry)
-        got = directory.data[position : position + len(expected)]
-        if got != expected:
-            return _explain_central(entry, expected, got)
-        position += len(expected)
-    return _bad_zip64("the end records do not agree with the directory")
-
-
-def _explain_central(entry: Entry, expected: bytes, got: bytes) -> BundleError:
-    error = _explain_fields(
-        entry.name,
-        "directory",
-        _CENTRAL_FIELDS,
-        archive.CENTRAL.unpack_from(expected),
-        archive.CENTRAL.unpack_from(got),
-    )
-    return error or StructureError(
-        "the directory has an extra field that is not ZIP64",
-        rule="R-4.9",
-        where=entry.name,
-    )
-
-
-def _explain_fields(
-    name: str,
-    structure: str,
-    labels: Sequence[str],
-    expected: Sequence[int],
-    got: Sequence[int],
-) -> BundleError | None:
-    """Return the error for the most telling field that differs, if one does."""
-    differing = {
-        label: (want, have)
-        for label, want, have in zip(labels, expected, got, strict=True)
-        if want != have and label != "extra length"
-    }
-    for label in ("signature", "method", *differing):
-        if label in differing:
-            return _explain_field(name, structure, label, *differing[label])
-    return None
-
-
-def _explain_field(
-    name: str, structure: str, label: str, want: int, have: int
-) -> BundleError:
-    """Return the error for one field that is not as it must be."""
-    if label == "method":
-        return StructureError(
-            f"{structure}: compression method {have}, expected 0 (stored)",
-            rule="R-4.6",
-            where=name,
-            advice=_WRITTEN_ANEW,
-        )
-    if label == "flags":
-        why = " (encrypted)" if have & 1 else " (data descriptor)" if have & 8 else ""
-        return StructureError(
-            f"{structure}: flags {have:#06x}{why}, expected {want:#06x}",
-            rule="R-4.7",
-            where=name,
-            advice=_WRITTEN_ANEW,
-        )
-    if label == "external attributes" and have >> 28 == 0o12:
-        return StructureError(
-            f"{structure}: it is a symbolic link", rule="R-4.8", where=name
-        )
-    agreement = {"crc32", "size", "compressed size", "name length", "signature"}
-    rule = "R-4.8"
-    if label in agreement:
-        rule = "R-4.10" if structure == "local header" else "R-4.12"
-    return StructureError(
-        f"{structure}: {label} is {have:#x}, expected {want:#x}", rule=rule, where=name
-    )
-
-
-def _bad_count(stated: int, found: int) -> StructureError:
-    return StructureError(
-        f"the end record states {stated:,} entries, the directory holds {found:,}",
-        rule="R-4.5",
-    )
-
-
-def _bad_zip64(message: str) -> StructureError:
-    return StructureError(f"ZIP64: {message}", rule="R-4.3")

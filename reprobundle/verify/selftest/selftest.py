@@ -23,13 +23,21 @@ from reprobundle.verify.selftest.mutation import (
     NotPossibleError,
 )
 from reprobundle.verify.selftest.of_bytes import BYTE_MUTATIONS
-from reprobundle.verify.selftest.of_replay import REPLAY_MUTATIONS
+from reprobundle.verify.selftest.of_devices import DEVICE_MUTATIONS
+from reprobundle.verify.selftest.of_protocol import PROTOCOL_MUTATIONS
+from reprobundle.verify.selftest.of_results import RESULT_MUTATIONS
 from reprobundle.verify.selftest.of_seal import SEAL_MUTATIONS
 from reprobundle.verify.selftest.subject import Subject
 from reprobundle.verify.verdict import consequence
 from reprobundle.verify.verify import verify_bundle
 
-MUTATIONS: tuple[Mutation, ...] = (*BYTE_MUTATIONS, *SEAL_MUTATIONS, *REPLAY_MUTATIONS)
+MUTATIONS: tuple[Mutation, ...] = (
+    *BYTE_MUTATIONS,
+    *SEAL_MUTATIONS,
+    *RESULT_MUTATIONS,
+    *PROTOCOL_MUTATIONS,
+    *DEVICE_MUTATIONS,
+)
 EXIT_PASSED = 10
 
 Verify = Callable[..., Report]
