@@ -56,6 +56,15 @@ ORIGINS: dict[str, tuple[str, str]] = {
         "tests/cli/test_restart.py",
     ),
     "Devices": ("tensors seen; warnings; traces", "tests/verify/test_devices.py"),
+    "Float64Search": (
+        "moves and operators on the steered device, evidence pass",
+        "tests/recorder/test_float64.py",
+    ),
+    "Float64Site": ("as above", "tests/recorder/test_float64.py"),
+    "OperatorForm": (
+        "operators on an accelerator, evidence pass",
+        "tests/verify/test_mps_kernels.py",
+    ),
     "FileRead": ("audited and wrapped opens", "tests/recorder/test_files.py"),
     "ArraySummary": ("the output's own bytes", "tests/outputs"),
     "Output": ("files changed below the project, recorded values", "tests/outputs"),

@@ -16,7 +16,13 @@ _PACKAGES = ("/site-packages/", "/dist-packages/")
 
 
 def caller(project: str) -> str:
-    """Return ``file:line`` of the innermost frame that is the user's.
+    """Return ``file:line`` of the innermost frame that is the user's."""
+    found = caller_frame(project)
+    return _place(found) if found is not None else ""
+
+
+def caller_frame(project: str) -> FrameType | None:
+    """Return the innermost frame that is the user's.
 
     That is the innermost one inside `project`; if there is none, the innermost one
     outside this package, the standard library and installed packages; if there is
@@ -33,10 +39,9 @@ def caller(project: str) -> str:
             if _is_users(name):
                 own = own or frame
                 if name.startswith(top):
-                    return _place(frame)
+                    return frame
         frame = frame.f_back
-    found = own or nearest
-    return _place(found) if found is not None else ""
+    return own or nearest
 
 
 def torch_worker() -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from .callers import caller
 from .evidence import Observer
+from .lookups import lookups
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,14 +24,6 @@ if TYPE_CHECKING:
 _HOST = ("cpu", "meta")
 _COPIES = ("aten._to_copy.default", "aten.copy_.default")
 _SCALAR = "aten._local_scalar_dense.default"
-# Operators that look rows up by index: position of table, of indices, and the
-# dimension they count along. On CPU and CUDA an index out of range raises; on MPS it
-# reads zeros (pytorch issues 144824, 123119, 154235).
-_LOOKUPS = {
-    "aten.embedding.default": (0, 1, None),
-    "aten.index_select.default": (0, 2, 1),
-    "aten.gather.default": (0, 2, 1),
-}
 _MOST_ROWS = 4000
 
 
@@ -64,7 +57,7 @@ class Census(Observer):
                 self._add(name, device, call, given, made)
         if name in _COPIES or name == _SCALAR:
             self._transfer(name, call, given, made)
-        elif name in _LOOKUPS:
+        elif devices - set(_HOST):
             self._lookup(name, call)
 
     def _tensors(self, values: Any) -> Iterator[Any]:
@@ -117,18 +110,15 @@ class Census(Observer):
         counts[1] += source.numel() * source.element_size()
 
     def _lookup(self, name: str, call: OperatorCall) -> None:
-        table, places, dimension = _LOOKUPS[name]
-        arguments = call.arguments
-        if len(arguments) <= places or arguments[places].numel() == 0:
-            return
-        size = arguments[table].shape[arguments[dimension] if dimension else 0]
-        indices = arguments[places]
-        low, high = (int(indices.min()), int(indices.max()))
-        if low >= 0 and high < size:
-            return
-        key = (name, self._place())
-        seen = self._ranges.setdefault(key, {"low": low, "high": high, "size": size})
-        seen["low"], seen["high"] = min(seen["low"], low), max(seen["high"], high)
+        for found in lookups(call.operator, call.arguments, call.named):
+            if found.indices.numel() == 0:
+                continue
+            low, high = int(found.indices.min()), int(found.indices.max())
+            if low >= found.lowest and high < found.size:
+                continue
+            new = {"low": low, "high": high, "size": found.size}
+            seen = self._ranges.setdefault((name, self._place()), new)
+            seen["low"], seen["high"] = min(seen["low"], low), max(seen["high"], high)
 
     def _place(self) -> str:
         """Return the user's line; a backward pass in a device's thread has none."""

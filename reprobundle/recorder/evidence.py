@@ -57,9 +57,17 @@ def make_observers(session: Session, clock: Clock) -> list[Observer]:
     """
     from .census import Census
     from .fingerprints import Fingerprints
+    from .float64_sites import Float64Sites
+    from .operator_forms import OperatorForms
     from .profiler_witness import ProfilerWitness
 
-    return [ProfilerWitness(session), Census(session), Fingerprints(session, clock)]
+    return [
+        ProfilerWitness(session),
+        Census(session),
+        Float64Sites(session, clock),
+        OperatorForms(session, clock),
+        Fingerprints(session, clock),
+    ]
 
 
 class Evidence:

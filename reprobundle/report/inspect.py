@@ -16,9 +16,10 @@ from reprobundle.report.recorded import (
     randomness_lines,
     remark_lines,
 )
-from reprobundle.report.screen import Line, Screen, Span
+from reprobundle.report.screen import Line, Screen, Span, Style
 from reprobundle.report.stated import policy_lines
 from reprobundle.report.view import BundleView, RunView, view
+from reprobundle.verify.float64 import site_texts
 
 __all__ = ["BundleView", "render_inspect", "view"]
 
@@ -42,6 +43,7 @@ def render_inspect(
         sections += _reference(bundle.runs[0], screen, verbose=verbose)
     sections += [
         policy_lines(bundle.policy, screen, verbose=verbose),
+        _float64(bundle.runs, screen, verbose=verbose),
         _runs(bundle.runs, screen),
         _replays(bundle, screen),
     ]
@@ -189,6 +191,27 @@ def _reference(run: RunView, screen: Screen, *, verbose: bool) -> list[list[Line
         environment_lines(record.environment, screen, verbose=verbose),
         remark_lines(record, screen, verbose=verbose),
     ]
+
+
+def _float64(runs: Sequence[RunView], screen: Screen, *, verbose: bool) -> list[Line]:
+    """Return where the traced runs met float64 on the device they were steered to."""
+    lines: list[Line] = []
+    for run in runs:
+        search = run.record.devices.float64
+        if run.record.role != "evidence":
+            continue
+        told = site_texts(search, most=len(search.sites) if verbose else MOST_MEMBERS)
+        if told:
+            words = f"on MPS these places would raise: {told}"
+        elif search.operators:
+            words = f"none at {text.count(search.operators)} operators on the device"
+        else:
+            words = "not known: no tensor was moved to or made on a device"
+        words += f"; {search.reason}" if search.reason else ""
+        label = "float64" if not lines else ""
+        style: Style = "warn" if told else ""
+        lines += paragraph(screen, label, words, style=style, whole=verbose)
+    return lines
 
 
 def _runs(runs: Sequence[RunView], screen: Screen) -> list[Line]:

@@ -16,6 +16,7 @@ from reprobundle.format.record import (
     Transfer,
     Witness,
 )
+from reprobundle.run.device_limits import float64_search, operator_forms
 from reprobundle.run.events import (
     Device,
     EventFile,
@@ -107,6 +108,8 @@ def devices(
             )
             for _, event in events_of(files, IndexRange)
         ),
+        float64=float64_search(files, hide),
+        forms=operator_forms(files, hide),
     )
 
 

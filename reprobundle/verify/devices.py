@@ -10,6 +10,7 @@ from reprobundle.format.record import Record
 from reprobundle.verify.checks import finding
 from reprobundle.verify.crossings import check_crossings
 from reprobundle.verify.fallback import check_fallback
+from reprobundle.verify.kernel_findings import check_kernels
 from reprobundle.verify.rules import DevicePair
 
 _STANDIN = "-standin"
@@ -72,6 +73,7 @@ def check_devices(
     yield _asked(record)
     yield _standin(record)
     yield from check_fallback(record, traced or record, policy, used=device_of(record))
+    yield from check_kernels(record, traced or record, used=device_of(record))
     yield from check_crossings(traced or record, used=device_of(record))
     yield _accepting(record, policy)
 

@@ -155,6 +155,13 @@ EVERY_ITEM: tuple[Item, ...] = (
         "The traced run gave other results than the measured one, or none was made.",
         _WARNS,
     ),
+    Item(
+        "float64-on-mps",
+        "V11",
+        "The result is to count on MPS, which has no float64, and a sealed run met "
+        "float64 or complex128 on the device it was steered to.",
+        _WARNS,
+    ),
     # --- one replay
     Item("same-run", "V12", "The replay stands against no sealed run.", _DIFFERS),
     Item("same-files", "V12", "The replay started from other files.", _DIFFERS),
@@ -286,6 +293,21 @@ EVERY_ITEM: tuple[Item, ...] = (
         "fallback-witnesses",
         "V15",
         "The witnesses of CPU fallback contradict each other where both looked.",
+        _WARNS,
+    ),
+    Item(
+        "in-kernel-detour",
+        "V15",
+        "A kernel of MPS left for the CPU by itself, by the sizes and dtypes it was "
+        "given or by its own warning.",
+        _WARNS,
+        allowable=False,
+    ),
+    Item(
+        "known-mps-fault",
+        "V15",
+        "An operator was called in a form that this version of torch is known to "
+        "compute wrongly on MPS; not checked where that depends on more.",
         _WARNS,
     ),
     Item("host-transfers", "V15", "The script itself moves data from and to the CPU."),

@@ -34,6 +34,7 @@ from reprobundle.verify.completeness import check_completeness
 from reprobundle.verify.content import attached
 from reprobundle.verify.content import sealed as sealed_content
 from reprobundle.verify.ending import is_finished
+from reprobundle.verify.float64 import check_float64
 from reprobundle.verify.integrity import (
     check_identity,
     check_opened,
@@ -238,6 +239,7 @@ class _Verification:
             return self._integrity_verdict()
         findings += check_repeat(self.bundle, self.sealed)
         findings += check_traced(self.bundle, self.sealed)
+        findings += check_float64(self.sealed)
         findings += check_restart(self.sealed, self._restarted(self.sealed))
         by_replay = {one.id: self._judge(self.sealed, one) for one in chosen}
         self.state.judgements += by_replay.values()

@@ -36,6 +36,17 @@ for step in range(4):
         y = y + table(torch.arange(8, device=device) % 6).mean()
     elif case == "crossing":
         y = y.cpu().to(device)
+    elif case == "index":
+        rows = torch.arange(8, device=device) % 6
+        if device == "mps":
+            rows = rows + 1
+        row = rows.clamp(max=6)
+        plain = torch.ones(6, 4, device=device)
+        y = y + torch.nn.functional.embedding(row, plain).mean()
+        y = y + y.detach().gather(1, row[:, None] // 3).mean()
+    elif case == "detour":
+        a, _ = torch.linalg.qr(torch.ones(513, 513, device=device))
+        y = y + a[0, 0] * 0
     elif case == "float64":
         y = y.double().float()
     elif case == "memory" and device == "mps":
@@ -216,10 +227,41 @@ def test_float64_stops_with_the_reason_dtype(replayed):
     done, _ = replayed("float64")
     assert done.status == 11
     assert "stopped: dtype: Cannot convert a" in done.report["reasons"][0]
-    assert "{project}/train.py:29" in done.report["reasons"][0]
+    assert "{project}/train.py:40" in done.report["reasons"][0]
 
 
 def test_too_little_memory_stops_with_the_reason_memory(replayed):
     done, _ = replayed("memory", recommended_bytes=1 << 20)
     assert done.status == 11
     assert "stopped: memory: MPS backend out of memory" in done.report["reasons"][0]
+
+
+def test_an_index_out_of_range_that_raises_nothing_is_found(replayed):
+    done, _ = replayed("index", silent_indices=True)
+    found = [
+        (one["outcome"], one["reason"].partition(" ")[0], one["expected"], one["got"])
+        for one in done.report["judgements"][0]["findings"]
+        if one["id"] == "index-out-of-range"
+    ]
+    assert ("warn", "aten.embedding.default", "0 to 5", "1 to 6") in found
+    assert ("warn", "aten.gather.default", "0 to 1", "0 to 2") in found
+    assert done.status != 0
+
+
+def test_a_kernel_that_leaves_for_the_cpu_by_its_size_is_found(replayed):
+    done, _ = replayed("detour")
+    outcome, reason = findings(done, "in-kernel-detour")[0]
+    assert outcome == "warn"
+    assert "linalg_qr ×4 at {project}/train.py:" in reason
+
+
+def test_a_run_in_plain_forms_makes_no_detour(replayed):
+    done, _ = replayed("plain")
+    assert findings(done, "in-kernel-detour")[0][0] == "pass"
+
+
+def test_forms_of_operators_name_what_is_known_to_be_wrong(replayed):
+    # A linear layer's backward multiplies with a transposed left factor.
+    done, _ = replayed("plain")
+    outcome, reason = findings(done, "known-mps-fault")[0]
+    assert (outcome, "193487" in reason) == ("not-checked", True)

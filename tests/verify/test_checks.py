@@ -28,11 +28,15 @@ from reprobundle.format.reader import Damage
 from reprobundle.format.record import (
     BadIndex,
     Command,
+    Devices,
     Drawn,
     ErrorReport,
     Fact,
     FileRead,
+    Float64Search,
+    Float64Site,
     Memory,
+    OperatorForm,
     Outcome,
     Phase,
     Process,
@@ -40,6 +44,7 @@ from reprobundle.format.record import (
     Rank,
     Remark,
     Restart,
+    TensorForm,
     Transfer,
 )
 from reprobundle.format.writer import Source
@@ -238,6 +243,15 @@ def fingerprints(norm):
     return b"\n".join(msgspec.json.encode(line) for line in (header, entry))
 
 
+def float64_met(bench):
+    """The traced run moved float64 to its device, and the result is to count on MPS."""
+    site = Float64Site(how="moved", dtype="float64", where="train.py:3", count=1)
+    search = Float64Search(operators=9, sites=(site,))
+    devices = Devices(observed=("cpu",), fallback="none-possible", float64=search)
+    bench.evidence = Run(changes={"devices": devices})
+    return policy(intent=Intent(accepting_platforms=("linux-cpu", "macos-mps")))(bench)
+
+
 def runs_that_part(bench):
     """Both sides were traced, and one module gives another norm."""
     bench.evidence = Run(fingerprints=fingerprints(2.0))
@@ -268,6 +282,21 @@ def on(device, fallback="none-seen", **changes):
 
 LATE = Transfer(
     kind="to-device", where="train.py:3", non_blocking=True, count=2, bytes=64
+)
+LARGE_QR = OperatorForm(
+    operator="aten.linalg_qr.default",
+    device="mps",
+    tensors=(TensorForm(dtype="float32", shape=(600, 600), stride=(600, 1)),),
+    count=1,
+)
+SLICED_WEIGHT = OperatorForm(
+    operator="aten.convolution.default",
+    device="mps",
+    tensors=(
+        TensorForm(dtype="float32", shape=(1, 1, 4, 4), stride=(16, 16, 4, 1)),
+        TensorForm(dtype="float32", shape=(1, 1, 3, 3), stride=(27, 27, 3, 2)),
+    ),
+    count=1,
 )
 BEYOND = BadIndex(
     operator="aten.embedding.default", where="train.py:9", low=0, high=10, size=10
@@ -420,6 +449,9 @@ CASES = {
     "fallback-witnesses": on("mps", operators=(builder.used("aten.mode.default"),)),
     "non-blocking-copy": on("mps", transfers=(LATE,)),
     "index-out-of-range": on("mps", bad_indices=(BEYOND,)),
+    "in-kernel-detour": on("mps", forms=(LARGE_QR,)),
+    "known-mps-fault": on("mps", forms=(SLICED_WEIGHT,)),
+    "float64-on-mps": float64_met,
     "accepting-platform": policy(intent=Intent(accepting_platforms=("macos-mps",))),
     "output-missing": replayed({"out/metrics.json": OUTPUTS["out/metrics.json"]}),
     "output-unexpected": replayed({**OUTPUTS, "more.txt": b"x"}),
@@ -564,6 +596,7 @@ def test_no_warning_that_hides_the_device_or_the_input_can_be_allowed():
         "standin-device",
         "reduced-input",
         "index-out-of-range",
+        "in-kernel-detour",
     }
 
 

@@ -112,6 +112,81 @@ class BadIndex(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     size: Count
 
 
+class Float64Site(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """A place where a run met float64 or complex128 on the device it was steered to.
+
+    MPS has neither: a run there raises at this place. A tensor that stays on the CPU
+    is no such place.
+
+    Attributes:
+        how: ``moved`` (brought there), ``made`` (made there), ``computed`` (came out of
+            an operator whose inputs there were narrower).
+        operator: Which operator that was; empty for a move.
+        dtype: ``float64`` or ``complex128``.
+        where: ``path:line`` of the user's call.
+        phase: Phase of the run, if it is known.
+        count: How often.
+    """
+
+    how: Literal["moved", "made", "computed"]
+    operator: str = ""
+    dtype: str
+    where: str = ""
+    phase: str = ""
+    count: Count
+
+
+class Float64Search(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """What an evidence pass looked at for float64.
+
+    Attributes:
+        operators: Operators and moves on the steered device. 0: the run steered
+            nothing, so that nothing is known.
+        reason: Why a place may be missing; empty if nothing speaks for it.
+        sites: The places.
+    """
+
+    operators: Count = 0
+    reason: str = ""
+    sites: tuple[Float64Site, ...] = ()
+
+
+class TensorForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Dtype, shape and strides (in elements) of one argument."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...] = ()
+
+
+class OperatorForm(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """How an operator was called whose kernel depends on it (`verify.mps_kernels`).
+
+    Attributes:
+        operator: As a dispatch mode shows it.
+        device: Device type.
+        tensors: Its tensor arguments, in order.
+        options: Whole numbers and truth values among its arguments, as text.
+        where: ``path:line`` of the user's call.
+        phase: Phase of the run, if it is known.
+        count: How often.
+    """
+
+    operator: str
+    device: str
+    tensors: tuple[TensorForm, ...]
+    options: dict[str, str] = {}
+    where: str = ""
+    phase: str = ""
+    count: Count
+
+
 class Devices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where tensors were seen, and what is known about CPU fallback.
 
@@ -128,6 +203,9 @@ class Devices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         operators: What the accelerator was given, from an evidence pass.
         transfers: Copies the script asked for, from an evidence pass.
         bad_indices: Indices out of range, from an evidence pass.
+        float64: Places that would raise on MPS, from an evidence pass.
+        forms: How operators were called on an accelerator whose kernel on MPS depends
+            on it, from an evidence pass.
     """
 
     requested: str = "as-is"
@@ -142,3 +220,5 @@ class Devices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     operators: tuple[OperatorUse, ...] = ()
     transfers: tuple[Transfer, ...] = ()
     bad_indices: tuple[BadIndex, ...] = ()
+    float64: Float64Search = Float64Search()
+    forms: tuple[OperatorForm, ...] = ()

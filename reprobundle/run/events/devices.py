@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+import msgspec
+
 from reprobundle.run.events.base import Event
 
 
@@ -66,3 +68,41 @@ class IndexRange(Event, frozen=True, tag="index_range"):
     low: int
     high: int
     size: int
+
+
+class Float64SiteEvent(Event, frozen=True, tag="float64_site"):
+    """A place where float64 meets the steered device; fields as in `Float64Site`."""
+
+    how: Literal["moved", "made", "computed"]
+    operator: str
+    dtype: str
+    where: str
+    phase: str
+    count: int
+
+
+class Float64SearchEvent(Event, frozen=True, tag="float64_search"):
+    """How many operators and moves were looked at, and why a place may be missing."""
+
+    operators: int
+    reason: str = ""
+
+
+class FormOfTensor(msgspec.Struct, frozen=True, kw_only=True):
+    """Dtype, shape and strides of one argument."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...] = ()
+
+
+class OperatorFormEvent(Event, frozen=True, tag="operator_form"):
+    """How an operator was called; fields as in `record.OperatorForm`."""
+
+    operator: str
+    device: str
+    tensors: tuple[FormOfTensor, ...]
+    options: dict[str, str]
+    where: str
+    phase: str
+    count: int

@@ -10,8 +10,11 @@ import msgspec
 from reprobundle.run.events.devices import (
     Device,
     FallbackEvent,
+    Float64SearchEvent,
+    Float64SiteEvent,
     IndexRange,
     OperatorEvent,
+    OperatorFormEvent,
     TransferEvent,
     WitnessEvent,
 )
@@ -77,6 +80,9 @@ AnyEvent = (
     | FallbackEvent
     | OperatorEvent
     | TransferEvent
+    | Float64SearchEvent
+    | Float64SiteEvent
+    | OperatorFormEvent
     | IndexRange
     | Value
     | WarningEvent

@@ -28,6 +28,7 @@ def load() -> None:
     )
     native.set_ns_per_op(settings.get("ns_per_op", 0))
     native.set_recommended_bytes(settings.get("recommended_bytes", 12 << 30))
+    native.set_silent_indices(settings.get("silent_indices", False))
     torch._C._has_mps = True
     # Linux builds refuse storages on mps; torch.load(map_location="mps") needs them.
     torch.storage._StorageBase.mps = _storage_to_mps

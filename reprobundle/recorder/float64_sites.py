@@ -1,0 +1,118 @@
+"""Find the places where a run would meet float64 on a device that has none.
+
+MPS has neither float64 nor complex128. A run on the CPU or on CUDA shows where such a
+tensor is made on the steered device, moved to it, or comes out of an operator there
+whose inputs were narrower: at these places a run on MPS raises. A wide tensor that
+stays on the CPU is no such place, and neither is a number of Python's.
+"""
+
+# ruff: noqa: ANN401 -- objects of the user's libraries pass through here
+from __future__ import annotations
+
+import sys
+
+from .callers import caller
+from .evidence import Observer
+from .steered import Steered
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from .operators import OperatorCall
+    from .phases import Clock
+    from .session import Session
+
+_MOST_SITES = 200
+
+
+class Float64Sites(Observer):
+    """Report each place once, with how often it was passed."""
+
+    name = "float64"
+    sees_operators = True
+
+    def __init__(self, session: Session, clock: Clock) -> None:
+        self._session = session
+        self._clock = clock
+        self._steered = Steered(session, self._arrived)
+        self._sites: dict[tuple[str, str, str, str, str], int] = {}
+        self._lost = 0
+        self._torch: Any = None
+        self._wide: tuple[Any, ...] = ()
+
+    def start(self, torch: Any) -> None:
+        """Attach to what moves tensors."""
+        self._torch = torch
+        self._wide = (torch.float64, torch.complex128)
+        self._steered.start(torch)
+
+    def operator(self, call: OperatorCall) -> None:
+        """Follow a tensor through an operator, and look at what came out."""
+        given = [*self._tensors(call.arguments), *self._tensors(call.named.values())]
+        made = list(self._tensors((call.result,)))
+        if not self._steered.follow(call, given, made):
+            return
+        holds = self._steered.holds
+        if any(tensor.dtype in self._wide and holds(tensor) for tensor in given):
+            return
+        for tensor in made:
+            if tensor.dtype in self._wide and holds(tensor):
+                how = "made" if not given else "computed"
+                self._add(how, str(call.operator), tensor)
+                return
+
+    def _arrived(self, tensor: Any, how: str) -> None:
+        if tensor.dtype in self._wide:
+            self._add(how, "", tensor)
+
+    def _add(self, how: str, operator: str, tensor: Any) -> None:
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        where = caller(self._session.project)
+        key = (how, operator, dtype, where, self._clock.open_phase)
+        if key not in self._sites and len(self._sites) >= _MOST_SITES:
+            self._lost += 1
+            return
+        self._sites[key] = self._sites.get(key, 0) + 1
+
+    def _tensors(self, values: Any) -> Iterator[Any]:
+        for value in values:
+            if isinstance(value, self._torch.Tensor):
+                yield value
+            elif isinstance(value, (list, tuple)):
+                yield from self._tensors(value)
+
+    def finish(self) -> None:
+        """Send the places, and whether there was anything to look at."""
+        if self._torch is None:
+            return
+        events: list[dict[str, object]] = [
+            {
+                "event": "float64_site",
+                "how": how,
+                "operator": operator,
+                "dtype": dtype,
+                "where": where,
+                "phase": phase,
+                "count": count,
+            }
+            for (how, operator, dtype, where, phase), count in self._sites.items()
+        ]
+        events.append(
+            {
+                "event": "float64_search",
+                "operators": self._steered.seen,
+                "reason": self._reason(),
+            }
+        )
+        self._session.emit_all(events)
+
+    def _reason(self) -> str:
+        """Return why a place may be missing; empty if there is no reason."""
+        reasons = [f"{self._lost} more places"] if self._lost else []
+        compiler: Any = sys.modules.get("torch._dynamo.utils")
+        graphs = compiler.counters["stats"].get("unique_graphs", 0) if compiler else 0
+        if graphs:
+            reasons.append(f"{graphs} compiled graphs were not looked into")
+        return "; ".join(reasons)

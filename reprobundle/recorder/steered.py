@@ -1,0 +1,322 @@
+"""Know which tensors of a run on the CPU would lie on another device.
+
+A run that was given the CPU as its device moves tensors to it with ``to(device)``,
+which does nothing there. Here such a call gives another tensor object over the same
+memory, and what it gives counts as *steered*: it, what operators make of it, and what
+is made with ``device=``. A device that the source names outright (``.cpu()``,
+``"cpu"``) is meant and not steered. Only evidence passes do this; no value changes.
+"""
+
+# ruff: noqa: ANN401 -- objects of the user's libraries pass through here
+from __future__ import annotations
+
+import sys
+
+from .callers import caller_frame, is_ours
+from .replace import replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from types import FrameType
+    from typing import Any
+
+    from .operators import OperatorCall
+    from .session import Session
+
+    Function = Callable[..., Any]
+
+HOST = ("cpu", "meta")
+# Wrappers of the recorder that may stand between a call and the one here.
+_WRAPPERS = ("/models.py", "/steered.py", "/session.py")
+# What makes a tensor without an operator that names its device.
+_MAKERS = ("tensor", "as_tensor", "asarray")
+_DEFAULT_DEVICE = "/torch/utils/_device.py"
+
+
+class Steered:
+    """Tell whether a tensor is on the steered device.
+
+    Args:
+        session: Says which device was asked for, and takes trouble.
+        arrived: Called with a tensor that was just moved there or made there, and how.
+
+    Attributes:
+        seen: Operators and moves that had to do with a steered tensor.
+    """
+
+    def __init__(self, session: Session, arrived: Callable[[Any, str], None]) -> None:
+        self._session = session
+        self._arrived = arrived
+        self._torch: Any = None
+        self._moving = False
+        # Single tensors of which it is known, and memory that steered operators made.
+        self._known: Any = None
+        self._memory: dict[int, Any] = {}
+        self.seen = 0
+
+    def start(self, torch: Any) -> None:
+        """Attach, unless there is an accelerator: then tensors tell by themselves."""
+        self._torch = torch
+        asked = self._session.device
+        # Imported here: only traced runs need them.
+        from torch.utils._python_dispatch import _disable_current_modes
+        from torch.utils.weak import WeakTensorKeyDictionary
+
+        self._unseen = _disable_current_modes
+        self._known = WeakTensorKeyDictionary()
+        if asked == "cpu" or (
+            asked == "as-is" and not torch.accelerator.is_available()
+        ):
+            self._attach(torch)
+
+    def _attach(self, torch: Any) -> None:
+        replace(torch.Tensor, "to", self._watch_move)
+        replace(torch.Tensor, "cpu", self._watch_cpu)
+        for name in ("to", "cpu"):
+            replace(torch.nn.Module, name, self._watch_module)
+        register = getattr(torch.jit._builtins, "_register_builtin", None)
+        for name in _MAKERS:
+            replace(torch, name, self._watch_maker)
+            if register is not None:
+                register(getattr(torch, name), f"aten::{name}")
+
+    def holds(self, tensor: Any) -> bool:
+        """Tell whether a tensor is on the steered device."""
+        if tensor.device.type not in HOST:
+            return True
+        known = self._known.get(tensor)
+        if known is not None:
+            return bool(known)
+        return bool(self._memory) and self._key(tensor) in self._memory
+
+    def follow(self, call: OperatorCall, given: list[Any], made: list[Any]) -> bool:
+        """Note what an operator made; tell whether it ran on the steered device."""
+        on = any(self.holds(tensor) for tensor in given)
+        if not given and made and "device" in call.named:
+            on = made[0].device.type not in HOST or self._is_named_by_variable()
+        for tensor in made:
+            if tensor.device.type in HOST:
+                self._inherit(tensor, given, on)
+        self.seen += on
+        return on
+
+    def _inherit(self, tensor: Any, given: list[Any], on: bool) -> None:
+        """Have a view be where its base is, and new memory where the operator ran."""
+        key = self._key(tensor)
+        for one in given:
+            if self._key(one) == key:
+                known = self._known.get(one)
+                if one is not tensor and known is not None:
+                    self._known[tensor] = known
+                return
+        if on:
+            self._keep(tensor)
+
+    def _keep(self, tensor: Any) -> None:
+        import weakref
+
+        if tensor.layout != self._torch.strided:
+            return
+        storage = tensor.untyped_storage()
+        key = storage._cdata
+        memory = self._memory
+        memory[key] = weakref.ref(storage, lambda _: memory.pop(key, None))
+
+    def _key(self, tensor: Any) -> int:
+        if tensor.layout != self._torch.strided:
+            return id(tensor)
+        key: int = tensor.untyped_storage()._cdata
+        return key
+
+    def _is_named_by_variable(self) -> bool:
+        """Tell whether the call in the user's code takes its device from a variable."""
+        frame = sys._getframe(1)
+        found: FrameType | None = frame
+        while found is not None:
+            if found.f_code.co_filename.endswith(_DEFAULT_DEVICE):
+                return True
+            found = found.f_back
+        named, outright = _given(caller_frame(self._session.project))
+        return named and not outright
+
+    def _watch_move(self, original: Function) -> Function:
+        is_compiling = self._torch.compiler.is_compiling
+
+        def to(tensor: Any, /, *arguments: Any, **named: Any) -> Any:
+            if is_compiling() or self._moving or _is_ours_to_make(sys._getframe(1)):
+                return original(tensor, *arguments, **named)
+            goal = self._session.attempt("float64", self._goal, arguments, named)
+            if not goal:
+                return original(tensor, *arguments, **named)
+            if goal == "host":
+                tensor = self._try(self._leave, tensor, tensor)
+                return original(tensor, *arguments, **named)
+            result = original(tensor, *arguments, **named)
+            return self._try(self._arrive, result, tensor)
+
+        return to
+
+    def _try(self, action: Callable[[Any, Any], Any], result: Any, tensor: Any) -> Any:
+        """Return what `action` gives in the place of `result`; on a failure, that."""
+        given = self._session.attempt("float64", action, result, tensor)
+        return result if given is None else given
+
+    def _goal(self, arguments: Any, named: Any) -> str:
+        """Return ``steered``, ``host``, or nothing where no device is asked for."""
+        torch = self._torch
+        first = arguments[0] if arguments else None
+        wanted = named.get("device", named.get("other", first))
+        if isinstance(wanted, torch.Tensor):
+            return "steered" if self.holds(wanted) else "host"
+        if not isinstance(wanted, (str, torch.device)):
+            return ""
+        return "host" if self._is_literal_here() else "steered"
+
+    def _is_literal_here(self) -> bool:
+        return _given(caller_frame(self._session.project))[1]
+
+    def _arrive(self, result: Any, tensor: Any) -> Any:
+        if result.device.type not in HOST or result.layout != self._torch.strided:
+            return result
+        if result is tensor and not self.holds(tensor):
+            result = self._alias(tensor)
+            self._arrived(result, "moved")
+        elif result is not tensor and not self.holds(tensor):
+            self._arrived(result, "moved")
+        self._known[result] = True
+        self.seen += 1
+        return result
+
+    def _leave(self, result: Any, tensor: Any) -> Any:
+        if not self.holds(tensor) or tensor.device.type not in HOST:
+            return result
+        if result is tensor:
+            result = self._alias(tensor)
+        if result is not tensor:
+            self._known[result] = False
+        return result
+
+    def _alias(self, tensor: Any) -> Any:
+        """Return another tensor over the same memory; a leaf with a gradient itself."""
+        with self._unseen():
+            if not tensor.requires_grad:
+                return tensor.detach()
+            if tensor.is_leaf or not self._torch.is_grad_enabled():
+                return tensor
+            return tensor.view_as(tensor)
+
+    def _watch_cpu(self, original: Function) -> Function:
+        is_compiling = self._torch.compiler.is_compiling
+
+        def cpu(tensor: Any, /, *arguments: Any, **named: Any) -> Any:
+            result = original(tensor, *arguments, **named)
+            if is_compiling() or self._moving or _is_ours_to_make(sys._getframe(1)):
+                return result
+            return self._try(self._leave, result, tensor)
+
+        return cpu
+
+    def _watch_module(self, original: Function) -> Function:
+        is_compiling = self._torch.compiler.is_compiling
+
+        def move(module: Any, /, *arguments: Any, **named: Any) -> Any:
+            if is_compiling() or self._moving:
+                return original(module, *arguments, **named)
+            self._moving = True
+            try:
+                result = original(module, *arguments, **named)
+            finally:
+                self._moving = False
+            goal = "host"
+            if original.__name__ == "to":
+                goal = self._session.attempt("float64", self._goal, arguments, named)
+            if goal:
+                tensors = (*module.parameters(), *module.buffers())
+                self._session.attempt("float64", self._settle, tensors, goal)
+            return result
+
+        return move
+
+    def _settle(self, tensors: Iterable[Any], goal: str) -> None:
+        for tensor in tensors:
+            if tensor.device.type in HOST:
+                arrives = goal == "steered" and not self.holds(tensor)
+                self._known[tensor] = goal == "steered"
+                self.seen += 1
+                if arrives:
+                    self._arrived(tensor, "moved")
+
+    def _watch_maker(self, original: Function) -> Function:
+        is_compiling = self._torch.compiler.is_compiling
+
+        def make(*arguments: Any, **named: Any) -> Any:
+            result = original(*arguments, **named)
+            if not is_compiling() and named.get("device") is not None:
+                self._session.attempt("float64", self._made, result)
+            return result
+
+        return make
+
+    def _made(self, result: Any) -> None:
+        if result.device.type in HOST and not self._is_literal_here():
+            self._known[result] = True
+            self.seen += 1
+            self._arrived(result, "made")
+
+
+def _is_ours_to_make(frame: FrameType) -> bool:
+    """Tell whether the recorder itself, and no wrapper of the user's call, called."""
+    found: FrameType | None = frame
+    while found is not None:
+        name = found.f_code.co_filename
+        if not name.endswith(_WRAPPERS):
+            return is_ours(name)
+        found = found.f_back
+    return False
+
+
+def _given(frame: FrameType | None) -> tuple[bool, bool]:
+    """Return whether a call names a device, and whether it is the CPU outright.
+
+    Args:
+        frame: Of the user, in the middle of a call.
+    """
+    import ast
+
+    source = _source(frame) if frame is not None else ""
+    try:
+        call = ast.parse(f"({source})", mode="eval").body
+    except SyntaxError:
+        return False, False
+    if not isinstance(call, ast.Call):
+        return False, False
+    named = {one.arg: one.value for one in call.keywords}
+    values = [named["device"]] if "device" in named else call.args
+    return "device" in named, any(map(_is_cpu, values))
+
+
+def _is_cpu(value: Any) -> bool:
+    """Tell whether an expression is ``"cpu"`` or ``torch.device("cpu")``."""
+    if type(value).__name__ == "Call":
+        return any(map(_is_cpu, value.args))
+    return getattr(value, "value", None) in ("cpu", "cpu:0")
+
+
+def _source(frame: FrameType) -> str:
+    """Return the source of the call that a frame is making: its line, if need be."""
+    import linecache
+
+    code, first, last = frame.f_code, frame.f_lineno, frame.f_lineno
+    begin: int | None = None
+    end: int | None = None
+    if hasattr(code, "co_positions"):
+        one, other, begin, end = list(code.co_positions())[frame.f_lasti // 2]
+        first, last = one or first, other or last
+    name = code.co_filename
+    lines = [linecache.getline(name, n).encode() for n in range(first, last + 1)]
+    if begin is not None and end is not None and lines:
+        lines[-1] = lines[-1][:end]
+        lines[0] = lines[0][begin:]
+    text = b"".join(lines).decode(errors="replace").strip()
+    return text if begin is not None else text.partition("=")[2] or text
