@@ -225,6 +225,9 @@ class PackJob:
         if options.rng == "recorded" and pass_name == "restart":
             # A resumed process starts in the middle, not at the beginning.
             return Draws("portable")
+        if options.rng == "recorded" and pass_name == "repeat":
+            # It is to show that the generators alone give the same numbers again.
+            return Draws("portable")
         kept = self.kept_draws.get(command.argv)
         return Draws(options.rng, kept, options.draws_limit_bytes)
 

@@ -8,8 +8,11 @@ to the device: so seeding it, reading its state and setting it back work as ever
 # ruff: noqa: ANN401 -- objects of the user's libraries pass through here
 from __future__ import annotations
 
+from .replace import replace
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 
@@ -30,6 +33,35 @@ class Mirrored:
         register = getattr(torch.jit._builtins, "_register_builtin", None)
         if register is not None:
             register(torch.Generator, "aten::Generator")
+        for module, alias in ((torch.cuda.random, torch.cuda), (torch.mps, torch.mps)):
+            replace(module, "get_rng_state", self._reading_state, alias)
+            replace(module, "set_rng_state", self._setting_state, alias)
+
+    def _reading_state(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Give the state of what draws for a device: the CPU's default generator."""
+
+        def get_rng_state(*arguments: Any, **named: Any) -> Any:
+            # It starts the device, and refuses one that is not there.
+            original(*arguments, **named)
+            return self._torch.default_generator.get_state()
+
+        return get_rng_state
+
+    def _setting_state(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Set back what draws for a device, if the state is one of its own.
+
+        Another one, from a checkpoint of a run that drew natively, goes to the device:
+        it says nothing about the CPU's generator.
+        """
+
+        def set_rng_state(new_state: Any, *arguments: Any, **named: Any) -> Any:
+            default = self._torch.default_generator
+            if new_state.numel() != default.get_state().numel():
+                return original(new_state, *arguments, **named)
+            default.set_state(new_state.to("cpu"))
+            return None
+
+        return set_rng_state
 
     def _note(self, mirror: Any) -> None:
         # Its address alone tells a mirror from a CPU generator: a kernel gets a new

@@ -31,6 +31,7 @@ def check_drawn(reference: Record, replay: Record) -> Iterator[Finding]:
         )
     if got.mode == "recorded":
         yield _taken(got)
+        yield from _not_followed(replay)
     if got.mode != "native":
         yield _on_device(got)
 
@@ -63,6 +64,22 @@ def _taken(drawn: Drawn) -> Finding:
         f"machine had other values for {drawn.differing:,} of them, and "
         f"{drawn.followed:,} draws were made in all",
     )
+
+
+def _not_followed(replay: Record) -> Iterator[Finding]:
+    """Yield which processes drew for themselves: only the main one's are numbered."""
+    workers = max((one.workers for one in replay.randomness.loaders), default=0)
+    others = [f"{workers} workers of a data loader"] if workers else []
+    others += [f"{len(replay.ranks)} ranks"] if len(replay.ranks) > 1 else []
+    if others:
+        yield finding(
+            "draws-taken",
+            "not-checked",
+            f"draws of {' and '.join(others)} are this machine's own, not the "
+            "reference's: only those of the main process are kept and taken",
+            where="other processes",
+            advice="load with num_workers=0, in one process, to take every draw",
+        )
 
 
 def _on_device(drawn: Drawn) -> Finding:

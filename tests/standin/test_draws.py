@@ -20,6 +20,15 @@ values = [
     torch.multinomial(torch.ones(6, device=device), 3),
     nn.functional.dropout(torch.ones(12, device=device), 0.5),
 ]
+# Setting back the state of the device alone brings its draws back.
+source = torch if device == "cpu" else torch.get_device_module(device)
+state = source.get_rng_state()
+values.append(torch.rand(5, device=device))
+with torch.random.fork_rng(devices=[] if device == "cpu" else [0], device_type=device):
+    values.append(torch.rand(5, device=device))
+source.set_rng_state(state)
+values.append(torch.rand(5, device=device))
+assert torch.equal(values[-3], values[-1])
 model = nn.LSTM(3, 4, 2, dropout=0.5).to(device)
 values.append(model(torch.ones(5, 2, 3, device=device))[0])
 json.dump([value.tolist() for value in values], open("draws.json", "w"))

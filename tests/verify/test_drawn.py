@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-from reprobundle.format.record import Drawn, Randomness
+from reprobundle.format.record import Drawn, Loader, Randomness
 from reprobundle.verify.drawn import check_drawn
 
 
 def outcomes(reference: Drawn, replay: Drawn) -> dict[str, str]:
     records: list[Any] = [
-        SimpleNamespace(pass_name="measured", randomness=Randomness(drawn=drawn))
+        SimpleNamespace(
+            pass_name="measured", randomness=Randomness(drawn=drawn), ranks=()
+        )
         for drawn in (reference, replay)
     ]
     return {found.id: found.outcome for found in check_drawn(*records)}
@@ -41,3 +43,19 @@ def test_a_device_that_drew_by_itself_is_named():
     got = Drawn(mode="portable", on_device=("cuda:0",))
     assert outcomes(Drawn(mode="portable"), got)["draws-on-device"] == "warn"
     assert "draws-on-device" not in outcomes(Drawn(), Drawn())
+
+
+@pytest.mark.parametrize(
+    ("workers", "ranks", "named"),
+    [(2, 1, "2 workers"), (0, 2, "2 ranks"), (0, 1, "")],
+)
+def test_draws_of_other_processes_are_said_to_be_their_own(workers, ranks, named):
+    drawn = Drawn(mode="recorded", taken=4, followed=9)
+    loader = Loader(where="train.py:3", base_seed="1", workers=workers)
+    record: Any = SimpleNamespace(
+        pass_name="measured",
+        randomness=Randomness(drawn=drawn, loaders=(loader,)),
+        ranks=(None,) * ranks,
+    )
+    gaps = [one for one in check_drawn(record, record) if one.outcome == "not-checked"]
+    assert [named in one.reason for one in gaps] == ([True] if named else [])
