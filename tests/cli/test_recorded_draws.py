@@ -1,6 +1,7 @@
 """`pack --rng recorded`: which pass takes the kept draws, and which must not."""
 
 import json
+import sys
 
 import pytest
 
@@ -24,7 +25,7 @@ def test_the_repeat_pass_draws_by_itself(tmp_path):
     passes = ("--passes", "measured,repeat,evidence")
     done = reprobundle(
         *("pack", "-o", bundle, "-q", "--rng", "recorded", *passes),
-        *("--", "python", "train.py"),
+        *("--", sys.executable, "train.py"),
         cwd=project,
     )
     assert done.status == 0, done.err
