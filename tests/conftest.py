@@ -64,7 +64,7 @@ BUDGET_SECONDS = {
     "run": 60,
     "schema": 5,
     "spec": 10,
-    "standin": 110,
+    "standin": 122,
     "verify": 60,
 }
 

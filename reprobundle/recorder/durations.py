@@ -19,6 +19,7 @@ class Total:
     __slots__ = (
         "_kept",
         "_stride",
+        "_unwaited",
         "_warmup",
         "count",
         "longest_ns",
@@ -36,17 +37,32 @@ class Total:
         self.synchronized = "cpu"
         self.synchronizations = 0
         self._kept: list[int] = []
+        # The same entries as `_kept`, as a clock without the last wait has them; None
+        # once an entry was not waited for.
+        self._unwaited: list[int] | None = []
         self._stride = 1
         # Number and sum of the warm-up entries, decided at the first thinning.
         self._warmup: tuple[int, int] | None = None
 
-    def add(self, elapsed_ns: int, *, counted: bool = True) -> None:
-        """Add this time, and count it as an entry unless told otherwise."""
+    def add(
+        self, elapsed_ns: int, *, counted: bool = True, unwaited_ns: int | None = None
+    ) -> None:
+        """Add this time, and count it as an entry unless told otherwise.
+
+        Args:
+            elapsed_ns: Between two waits for the device.
+            counted: Whether it was an entry; else only its time is added.
+            unwaited_ns: The same entry, its end read before the last wait.
+        """
         self.total_ns += elapsed_ns
         if not counted:
             return
         if self.count % self._stride == 0:
             self._kept.append(elapsed_ns)
+            if unwaited_ns is None:
+                self._unwaited = None
+            elif self._unwaited is not None:
+                self._unwaited.append(unwaited_ns)
             if len(self._kept) >= _KEPT:
                 self._thin()
         self.count += 1
@@ -63,9 +79,15 @@ class Total:
             first = first_steady(self._kept)
             if first is not None:
                 self._warmup = (first, sum(self._kept[:first]))
-                del self._kept[:first]
-        del self._kept[1::2]
+                for series in self._series():
+                    del series[:first]
+        for series in self._series():
+            del series[1::2]
         self._stride *= 2
+
+    def _series(self) -> tuple[list[int], ...]:
+        kept, unwaited = self._kept, self._unwaited
+        return (kept,) if unwaited is None else (kept, unwaited)
 
     def note(self, how: str) -> None:
         """Note how the device was synchronised for one clock reading."""
@@ -80,12 +102,15 @@ class Total:
     def fields(self) -> dict[str, object]:
         """Return the totals as the event contract wants them."""
         warmup, durations = self._warmup, self._kept
+        unwaited = self._unwaited or []
         if self._stride == 1:
             first = first_steady(durations)
             if first is not None:
                 warmup = (first, sum(durations[:first]))
                 durations = durations[first:]
+                unwaited = unwaited[first:]
         ordered = sorted(durations)
+        steady = warmup is not None and self.synchronized != "none"
         return {
             "name": self.name,
             "count": self.count,
@@ -97,7 +122,12 @@ class Total:
             "warmup_ns": warmup[1] if warmup else None,
             "synchronized": self.synchronized,
             "synchronizations": self.synchronizations,
+            "unwaited_median_ns": _median(unwaited) if steady else None,
         }
+
+
+def _median(values: Sequence[int]) -> int | None:
+    return sorted(values)[len(values) // 2] if values else None
 
 
 def percentile_95(ordered: Sequence[int]) -> int:

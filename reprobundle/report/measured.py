@@ -33,28 +33,36 @@ def phase_lines(record: Record, screen: Screen) -> list[Line]:
     """Return the phases; a time without synchronisation is none and is left out."""
     if not record.phases:
         return paragraph(screen, "phases", "none recorded")
+    device = device_of(record)
+    checked = any(phase.unwaited_median_ns is not None for phase in record.phases)
     columns = (
         Column("phase", least=10),
         Column("entered", align="right"),
         Column("total", align="right"),
         Column("median", align="right"),
+        *((Column("unwaited", align="right"),) if checked else ()),
         Column("p95", align="right"),
         Column("longest", align="right"),
         Column("warm-up", align="right"),
         Column("synchronised"),
     )
-    device = device_of(record)
-    rows = [_phase(phase, device) for phase in record.phases]
+    rows = [_phase(phase, device, checked=checked) for phase in record.phases]
     return table(screen, columns, rows)
 
 
-def _phase(phase: Phase, device: str) -> Row:
+def _phase(phase: Phase, device: str, *, checked: bool) -> Row:
     measured = is_duration(phase, device)
-    figures = (phase.total_ns, phase.median_ns, phase.p95_ns, phase.longest_ns)
+    figures = (
+        _duration(phase.total_ns),
+        _duration(phase.median_ns),
+        *((_unwaited(phase),) if checked else ()),
+        _duration(phase.p95_ns),
+        _duration(phase.longest_ns),
+    )
     return (
         Span(phase.name),
         Span(text.count(phase.count)),
-        *(Span(_duration(it) if measured else text.NOTHING) for it in figures),
+        *(Span(figure if measured else text.NOTHING) for figure in figures),
         Span(_warmup(phase) if measured else text.NOTHING),
         _synchronized(phase, measured=measured),
     )
@@ -62,6 +70,13 @@ def _phase(phase: Phase, device: str) -> Row:
 
 def _duration(elapsed_ns: int | None) -> str:
     return text.NOTHING if elapsed_ns is None else text.duration(elapsed_ns)
+
+
+def _unwaited(phase: Phase) -> str:
+    """Return the share of the median that a clock without the last wait would see."""
+    if phase.unwaited_median_ns is None or not phase.median_ns:
+        return text.NOTHING
+    return f"{100 * phase.unwaited_median_ns / phase.median_ns:.1f} %"
 
 
 def _warmup(phase: Phase) -> str:

@@ -174,7 +174,8 @@ CHECKS: tuple[Check, ...] = (
         "V19",
         "replay",
         "timing",
-        "Every duration was taken between two synchronisations of its device.",
+        "Every duration was taken between two synchronisations of its device, and the "
+        "record's own self-check says what a clock that does not wait would have read.",
     ),
     Check(
         "V20",

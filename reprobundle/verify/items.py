@@ -383,6 +383,13 @@ EVERY_ITEM: tuple[Item, ...] = (
         _WARNS,
     ),
     Item(
+        "timing-self-check",
+        "V19",
+        "The steady steps, each read with and without the last wait, contradict each "
+        "other; not checked without a steady state.",
+        _WARNS,
+    ),
+    Item(
         "memory-limits",
         "V21",
         "The allocators of the two runs had other limits.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from reprobundle.format.findings import Finding
 from reprobundle.format.record import Phase, Record
@@ -37,6 +37,62 @@ def is_duration(phase: Phase, device: str) -> bool:
 
 def check_timing(record: Record) -> Iterator[Finding]:
     """Yield the findings of V19 about one replay."""
+    yield from _check_synchronised(record)
+    yield check_self_check(record)
+
+
+def check_self_check(record: Record) -> Finding:
+    """Return what the record's own self-check of its clock says."""
+    name, device = "timing-self-check", device_of(record)
+    queued = [p for p in record.phases if p.name in _QUEUED and p.count]
+    if device == "cpu" or not queued:
+        reason = "nothing is queued there" if device == "cpu" else "no phase was timed"
+        return finding(name, "not-applicable", f"{device}: {reason}")
+    checked = [
+        phase
+        for phase in queued
+        if phase.unwaited_median_ns is not None and is_duration(phase, device)
+    ]
+    if not checked:
+        most = max(phase.count for phase in queued)
+        reason = f"no phase with waits became steady in {most:,} entries"
+        advice = "20 entries or more of a loop decide it"
+        return finding(name, "not-checked", reason, advice=advice)
+    for phase in checked:
+        if (phase.unwaited_median_ns or 0) > phase.median_ns:
+            return _contradiction(phase)
+    return finding(name, "pass", shares(checked))
+
+
+def shares(phases: Sequence[Phase]) -> str:
+    """Return what a clock without waits reads of the time of `phases`, in words.
+
+    Args:
+        phases: Those with a self-check.
+    """
+    waited = sum(phase.median_ns for phase in phases)
+    unwaited = sum(phase.unwaited_median_ns or 0 for phase in phases)
+    share = 100 * unwaited / waited if waited else 100.0
+    names = " + ".join(phase.name for phase in phases)
+    return (
+        f"{names}: {waited / 1e6:.3f} ms with waits, {unwaited / 1e6:.3f} ms without "
+        f"the last ({share:.1f} %)"
+    )
+
+
+def _contradiction(phase: Phase) -> Finding:
+    return finding(
+        "timing-self-check",
+        "warn",
+        f"the same entries of {phase.name} took longer without the last wait than "
+        "with it: one of the two times is wrong",
+        where=phase.name,
+        expected=f"at most {phase.median_ns:,} ns",
+        got=f"{phase.unwaited_median_ns:,} ns",
+    )
+
+
+def _check_synchronised(record: Record) -> Iterator[Finding]:
     device = device_of(record)
     timed = [phase for phase in record.phases if phase.count]
     bad = [phase for phase in timed if not is_duration(phase, device)]

@@ -390,6 +390,14 @@ DEVICES = (
         "On MPS one of two clock readings had no wait before it.",
         files.alone(**{**files.mps(), "phases": [files.half_waited()]}),
     ),
+    _case(
+        "self_check_contradicts_itself",
+        "V19",
+        "warning",
+        WARNED,
+        "The same entries took longer without the last wait than with it.",
+        files.alone(**{**files.mps(), "phases": [files.contradicting()]}),
+    ),
     _own(
         "memory_limits",
         "V21",

@@ -218,6 +218,12 @@ def half_waited() -> Document:
     return phase(synchronized="mps", synchronizations=1)
 
 
+def contradicting() -> Document:
+    """Return a phase that was shorter after its last wait than before it."""
+    waited = phase(synchronized="mps", synchronizations=2)
+    return {**waited, "unwaited_median_ns": waited["median_ns"] + 1}
+
+
 def process(pid: int, **changes: object) -> Document:
     """Return a process that ended well; the first one is the main process."""
     usual = {"pid": pid, "ended": True, "exit_status": 0}

@@ -192,6 +192,55 @@ def test_waits_are_counted(session, time):
         assert (phase["synchronized"], phase["synchronizations"]) == ("cuda", 2)
 
 
+def test_each_steady_entry_is_read_with_and_without_its_last_wait(session, time):
+    def wait():
+        time.now += pending[0]
+        pending[0] = 0
+        return "cuda"
+
+    pending = [0]
+    clock = Clock(session, wait)
+    for _ in range(30):
+        clock.begin("forward")
+        time.now += 2  # Asking for the work; the device needs ten times as long.
+        pending[0] = 18
+        clock.end()
+    phase = totals(clock, session)["forward"]
+    assert (phase["median_ns"], phase["unwaited_median_ns"]) == (20, 2)
+    assert phase["synchronizations"] == 60
+
+
+@pytest.mark.parametrize(("how", "entries"), [("cuda", 19), ("cpu", 30), ("none", 30)])
+def test_without_waits_or_a_steady_state_there_is_no_self_check(
+    session, time, how, entries
+):
+    clock = Clock(session, lambda: how)
+    for _ in range(entries):
+        clock.begin("forward")
+        time.now += 5
+        clock.end()
+    assert totals(clock, session)["forward"]["unwaited_median_ns"] is None
+
+
+def test_one_entry_that_was_not_waited_for_ends_the_self_check(session, time):
+    answers = iter(["cpu", "cpu"])
+    clock = Clock(session, lambda: next(answers, "cuda"))
+    for _ in range(30):
+        clock.begin("forward")
+        clock.end()
+    assert totals(clock, session)["forward"]["unwaited_median_ns"] is None
+
+
+def test_the_self_check_of_a_long_run_stays_beside_its_durations():
+    total = Total("forward")
+    total.note("cuda")
+    for length in range(1, 50_001):
+        total.add(2 * length, unwaited_ns=length)
+    fields: dict[str, Any] = total.fields()
+    assert total._unwaited == [length // 2 for length in total._kept]
+    assert fields["unwaited_median_ns"] == fields["median_ns"] // 2
+
+
 def test_a_failing_device_never_reaches_the_script(session, time):
     def fail():
         raise RuntimeError("device lost")

@@ -130,6 +130,22 @@ def test_the_time_of_a_synchronised_phase_is_shown_with_how(synchronized):
     assert row.startswith(figures + synchronized)
 
 
+def test_the_share_that_a_clock_without_waits_sees_stands_beside_the_median():
+    phase = Phase(
+        name="forward",
+        count=2,
+        total_ns=40_000_000,
+        median_ns=20_000_000,
+        longest_ns=20_000_000,
+        synchronized="cuda",
+        synchronizations=4,
+        unwaited_median_ns=2_000_000,
+    )
+    text = shown(with_record(phases=(phase,)))
+    assert "  median  unwaited  p95" in text
+    assert "20.0 ms    10.0 %    -" in text
+
+
 def test_warm_up_and_percentile_stand_beside_the_median():
     phase = Phase(
         name="forward",

@@ -473,6 +473,15 @@ CASES = {
         NEAR, environment={**ENVIRONMENT, "torch.version": Fact(value="2.12.0")}
     ),
     "unsynchronised-timing": replayed(phases=(TIMED,)),
+    "timing-self-check": replayed(
+        devices=builder.on("mps", "none-seen"),
+        platform="darwin",
+        phases=(
+            msgspec.structs.replace(
+                TIMED, synchronized="mps", synchronizations=2, unwaited_median_ns=2
+            ),
+        ),
+    ),
     "memory-limits": replayed(
         memory=msgspec.structs.replace(LOG, limits={"PYTHONMALLOC": "malloc"})
     ),

@@ -159,6 +159,73 @@ def test_a_time_taken_without_waiting_is_a_warning(bench, device, phase):
     assert found(report, "unsynchronised-timing", "warn")[0].where == "forward"
 
 
+def checked(unwaited_ns, *, count=30):
+    """Return a forward phase whose entries took 20 ms each."""
+    return Phase(
+        name="forward",
+        count=count,
+        total_ns=count * 20_000_000,
+        median_ns=20_000_000,
+        longest_ns=30_000_000,
+        synchronized="mps",
+        synchronizations=2 * count,
+        unwaited_median_ns=unwaited_ns,
+    )
+
+
+def self_check(bench, device, *phases):
+    platform = "linux" if device == "cpu" else "darwin"
+    fallback = "none-possible" if device == "cpu" else "none-seen"
+    bench.pack().replay(devices=on(device, fallback), phases=phases, platform=platform)
+    report = bench.verify()
+    (one,) = (f for f in report.judgements[0].findings if f.id == "timing-self-check")
+    return one, report
+
+
+def test_the_self_check_says_what_a_clock_without_waits_would_have_read(bench):
+    one, _ = self_check(bench, "mps", checked(2_000_000))
+    assert one.outcome == "pass"
+    assert "forward: 20.000 ms with waits, 2.000 ms without the last (10.0 %)" in (
+        one.reason
+    )
+
+
+def test_a_self_check_that_contradicts_itself_is_a_warning(bench):
+    one, report = self_check(bench, "mps", checked(20_000_001))
+    assert (one.outcome, one.where) == ("warn", "forward")
+    assert report.verdict == "REPRODUCED WITH WARNINGS"
+
+
+@pytest.mark.parametrize(
+    ("device", "phases", "outcome"),
+    [
+        ("mps", (checked(None, count=5),), "not-checked"),
+        ("mps", (), "not-applicable"),
+        ("cpu", (), "not-applicable"),
+    ],
+)
+def test_a_self_check_that_was_not_made_never_passes(bench, device, phases, outcome):
+    one, _ = self_check(bench, device, *phases)
+    assert one.outcome == outcome
+    assert one.reason
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"synchronized": "cuda"},
+        {"synchronized": "cpu"},
+        {"synchronized": "none"},
+        {"synchronizations": 59},
+    ],
+)
+def test_a_self_check_of_times_that_are_none_does_not_count(bench, changes):
+    phase = msgspec.structs.replace(checked(1_000_000), **changes)
+    one, report = self_check(bench, "mps", phase)
+    assert one.outcome == "not-checked"
+    assert found(report, "unsynchronised-timing", "warn")
+
+
 @pytest.mark.parametrize(
     ("name", "synchronizations", "is_one"),
     [

@@ -27,6 +27,11 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             ``cpu`` (nothing to wait for), ``cuda``, ``mps``, or ``none``: then the
             figures are no durations of device work and are never shown as such.
         synchronizations: Number of synchronisations made, two for each entry.
+        unwaited_median_ns: The self-check: median over the same entries as
+            `median_ns`, each read a second time just before its last wait, which is
+            what a clock that does not wait would have said. Its ratio to `median_ns`
+            is the share of the time that such a clock sees. None where nothing was
+            waited for, or where the warm-up is not known.
     """
 
     name: str
@@ -39,3 +44,4 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     warmup_ns: Count | None = None
     synchronized: Literal["cpu", "cuda", "mps", "none"]
     synchronizations: Count = 0
+    unwaited_median_ns: Count | None = None

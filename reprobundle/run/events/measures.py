@@ -20,6 +20,7 @@ class PhaseTotals(msgspec.Struct, frozen=True, kw_only=True):
     warmup_ns: int | None = None
     synchronized: Literal["cpu", "cuda", "mps", "none"]
     synchronizations: int = 0
+    unwaited_median_ns: int | None = None
 
 
 class Phases(Event, frozen=True, tag="phases"):
