@@ -1,0 +1,168 @@
+"""On a real GPU: bundles between CPU and CUDA, the clock, memory, and TF32."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from reprobundle.format.reader import open_bundle
+from reprobundle.format.record import MemorySeries, Record
+
+pytestmark = pytest.mark.cuda
+torch = pytest.importorskip("torch")
+if not torch.cuda.is_available():
+    pytest.skip("no CUDA device", allow_module_level=True)
+
+STEPS = 40
+WIDTH = 4096
+# A loop that never waits by itself: asking takes far less time than the work.
+BUSY = f"""\
+import torch
+torch.manual_seed(0)
+model = torch.nn.Sequential(*(torch.nn.Linear({WIDTH}, {WIDTH}) for _ in range(4)))
+model = model.cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+x = torch.randn(8192, {WIDTH}, device="cuda")
+for step in range({STEPS}):
+    optimizer.zero_grad()
+    loss = model(x).square().mean()
+    loss.backward()
+    optimizer.step()
+torch.save({{"loss": loss.detach().cpu()}}, "loss.pt")
+"""
+SMALL = """\
+import json, sys
+import torch
+device = sys.argv[1]
+torch.manual_seed(0)
+net = torch.nn.Sequential(
+    torch.nn.Linear(8, 32), torch.nn.Tanh(), torch.nn.Dropout(0.3),
+    torch.nn.Linear(32, 1),
+).to(device)
+optimizer = torch.optim.AdamW(net.parameters(), lr=1e-2)
+losses = []
+for step in range(30):
+    x = torch.randn(64, 8, device=device)
+    loss = (net(x) - x.sum(1, keepdim=True)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+json.dump(losses, open("losses.json", "w"))
+"""
+MATMUL = """\
+import numpy, torch
+torch.backends.cuda.matmul.allow_tf32 = True
+x = torch.randn(512, 512, generator=torch.Generator().manual_seed(0)).cuda()
+numpy.save("product.npy", (x @ x).cpu().numpy())
+"""
+
+
+def call(*arguments, cwd=None, **variables):
+    done = subprocess.run(
+        [sys.executable, "-m", "reprobundle", *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+def pack(folder, name, script, *options, arguments=(), **variables):
+    project = folder / name
+    project.mkdir()
+    (project / "run.py").write_text(script)
+    bundle = folder / f"{name}.rpb.zip"
+    done = call(
+        *("pack", "-q", "-o", bundle, "--passes", "measured", *options),
+        *("--", sys.executable, "run.py", *arguments),
+        cwd=project,
+        **variables,
+    )
+    assert bundle.exists(), done.stderr
+    return bundle
+
+
+def reference(bundle):
+    with open_bundle(bundle) as opened:
+        names = [m.path for m in opened.manifest.members]
+        record = msgspec.json.decode(opened.read("runs/1/record.json"), type=Record)
+        series = (
+            msgspec.json.decode(opened.read("runs/1/memory.json"), type=MemorySeries)
+            if "runs/1/memory.json" in names
+            else None
+        )
+    return record, series
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("busy")
+    return reference(pack(folder, "busy", BUSY, "--device", "cuda"))
+
+
+@pytest.mark.parametrize("name", ["forward", "backward"])
+def test_a_clock_that_does_not_wait_misses_most_of_the_work(busy, name):
+    (phase,) = (one for one in busy[0].phases if one.name == name)
+    assert (phase.count, phase.synchronizations) == (STEPS, 2 * STEPS)
+    ratio = phase.unwaited_median_ns / phase.median_ns
+    sys.stderr.write(f"{name} {phase.median_ns} ns, ratio {ratio:.4f}\n")
+    assert ratio < 0.5
+
+
+def test_the_memory_log_holds_what_the_allocator_must_have_given(busy):
+    record, series = busy
+    weights = 4 * (WIDTH * WIDTH + WIDTH) * 4
+    seen = [s.bytes["cuda_allocated"] for s in series.samples if "step " in s.point]
+    assert min(seen) >= 2 * weights
+    assert record.memory.peak_device_bytes.value >= max(seen)
+    peaks = [s.bytes.get("cuda_peak_allocated", 0) for s in series.samples]
+    assert max(peaks) >= max(seen) + 8192 * WIDTH * 4
+
+
+def judged(folder, bundle, device):
+    copy = folder / f"on-{device}-{bundle.name}"
+    shutil.copy(bundle, copy)
+    done = call(
+        *("replay", copy, "--yes", "-q", "--json", "--device", device),
+        *("--passes", "measured"),
+    )
+    (one,) = json.loads(done.stdout)["judgements"]
+    return one, {output["path"]: output for output in one["outputs"]}
+
+
+@pytest.mark.parametrize(("here", "there"), [("cpu", "cuda"), ("cuda", "cpu")])
+def test_portable_draws_carry_a_result_between_the_devices(tmp_path, here, there):
+    options = ("--device", here, "--rng", "portable", "--seed", "0")
+    bundle = pack(tmp_path, "small", SMALL, *options, arguments=("{device}",))
+    one, outputs = judged(tmp_path, bundle, there)
+    assert one["device"] == there
+    (output,) = outputs.values()
+    assert output["result"] in ("bit-identical", "within-tolerance"), output
+
+
+def test_native_draws_make_two_trainings_of_it(tmp_path):
+    options = ("--device", "cpu", "--seed", "0")
+    bundle = pack(tmp_path, "small", SMALL, *options, arguments=("{device}",))
+    _, outputs = judged(tmp_path, bundle, "cuda")
+    (output,) = outputs.values()
+    assert output["result"] == "outside-tolerance"
+
+
+def test_tf32_is_the_one_change_that_moves_a_product(tmp_path):
+    on = pack(tmp_path, "on", MATMUL, "--device", "cuda")
+    off = pack(tmp_path, "off", MATMUL, "--device", "cuda", NVIDIA_TF32_OVERRIDE="0")
+    shown = call("diff", on, off).stdout
+    assert "env.NVIDIA_TF32_OVERRIDE" in shown
+    assert "one thing was changed: precision" in shown
+    assert "outside-tolerance" in shown
