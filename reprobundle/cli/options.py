@@ -58,6 +58,37 @@ def split(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
+map_device_option = click.option(
+    "--map-device",
+    "mappings",
+    multiple=True,
+    type=click.Choice(("cuda=cpu", "cuda=mps")),
+    help="Have a command that names CUDA outright use that device, without editing it; "
+    "the record holds every mapped call, and what only CUDA has stops the run.",
+)
+
+
+def mapped_devices(
+    devices: tuple[str, ...], mappings: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the devices to use: where none is named, those that are mapped to.
+
+    Raises:
+        click.UsageError: A device is mapped to and not among those named.
+    """
+    targets = tuple(dict.fromkeys(one.partition("=")[2] for one in mappings))
+    if targets and devices == ("as-is",):
+        return targets
+    for target in targets:
+        if target not in devices:
+            named = ", ".join(devices)
+            raise click.UsageError(
+                f"--map-device cuda={target} maps to {target}, and --device names "
+                f"{named}: add {target} there, or leave out --device"
+            )
+    return devices
+
+
 def parse_devices(text: str) -> tuple[str, ...]:
     """Return the devices of a comma-separated list.
 

@@ -10,6 +10,8 @@ import click
 
 from reprobundle.cli.options import (
     DEVICES,
+    map_device_option,
+    mapped_devices,
     restart_option,
     resume_option,
     say,
@@ -20,6 +22,7 @@ from reprobundle.cli.options import (
 if TYPE_CHECKING:
     from reprobundle.format.record import DrawMode
     from reprobundle.pack.contents import ExternalChoice
+    from reprobundle.run.device_facts import DeviceMapping
 
 
 class _CommandAfterDashes(click.Command):
@@ -41,6 +44,14 @@ class _CommandAfterDashes(click.Command):
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """Return the usage line with the command part."""
         return [*super().collect_usage_pieces(ctx), "-- COMMAND..."]
+
+
+def _device(device: str, mappings: tuple[DeviceMapping, ...]) -> str:
+    """Return the device of a reference; a mapped one runs on what is mapped to."""
+    devices = mapped_devices((device,), mappings)
+    if len(devices) > 1:
+        raise click.UsageError("pack runs on one device: give --map-device once")
+    return devices[0]
 
 
 @click.command(cls=_CommandAfterDashes)
@@ -130,6 +141,12 @@ class _CommandAfterDashes(click.Command):
 @restart_option
 @resume_option
 @click.option("--device", type=click.Choice(DEVICES), default="as-is")
+@map_device_option
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Write over a bundle that holds replays or signatures; they are lost.",
+)
 @click.option(
     "--rng",
     type=click.Choice(("native", "portable", "recorded")),
@@ -201,6 +218,8 @@ def pack(
     restart_check: bool,
     resume_command: str,
     device: str,
+    mappings: tuple[DeviceMapping, ...],
+    force: bool,
     rng: DrawMode,
     draws_limit: str,
     purpose: str,
@@ -254,7 +273,9 @@ def pack(
         expect_failure=expect_failure,
         passes=parse_passes(f"{passes},restart" if restart_check else passes),
         resume_command=parse_command(resume_command),
-        device=device,
+        device=_device(device, mappings),
+        mapping=mappings[0] if mappings else "",
+        force=force,
         rng=rng,
         draws_limit_bytes=size_bytes(draws_limit),
         output_limit_bytes=output_limit,

@@ -14,6 +14,8 @@ from reprobundle.cli.options import (
     allow_option,
     bundle_argument,
     json_option,
+    map_device_option,
+    mapped_devices,
     parse_devices,
     restart_option,
     resume_option,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from reprobundle.format.record import DrawMode
     from reprobundle.replay.options import ReplayOptions
     from reprobundle.replay.plan import ReplayPlan
+    from reprobundle.run.device_facts import DeviceMapping
 
 
 @click.command()
@@ -63,6 +66,7 @@ if TYPE_CHECKING:
     help=f"Run on each of these: {', '.join(DEVICES)}. Others are hidden from the "
     "command.",
 )
+@map_device_option
 @click.option(
     "--rng",
     type=click.Choice(("native", "portable", "recorded")),
@@ -121,6 +125,7 @@ def replay(
     restart_check: bool,
     resume_command: str,
     device: str,
+    mappings: tuple[DeviceMapping, ...],
     rng: DrawMode | None,
     fallback: Literal["forbid", "diagnose"],
     record_file: Path | None,
@@ -145,7 +150,8 @@ def replay(
     options = ReplayOptions(
         bundle=bundle,
         environment=environment,
-        devices=parse_devices(device),
+        devices=mapped_devices(parse_devices(device), mappings),
+        mappings=mappings,
         rng=rng or "",
         fallback=fallback,
         passes=parse_passes(f"{passes},restart" if restart_check else passes),

@@ -256,6 +256,7 @@ class PackJob:
             python=self.prepared.python,
             base_environment=os.environ,
             device=self.options.device,
+            mapping=self.options.mapping,
             pass_name=pass_name,
             original=self.prepared.project.root,
             ignored=self.prepared.live.folders,

@@ -13,6 +13,7 @@ from reprobundle.pack.contents import ExternalChoice
 from reprobundle.pack.passes import PassName
 from reprobundle.run.assemble import OUTPUT_LIMIT_BYTES
 from reprobundle.run.budget import OUTPUT_BUDGET_BYTES
+from reprobundle.run.device_facts import DeviceMapping
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,9 @@ class PackOptions:
         resume_command: What resumes the run in the restart pass; empty for the
             command itself.
         device: ``as-is`` or a device type.
+        mapping: ``cuda=cpu`` or ``cuda=mps``: calls that name CUDA are made for that
+            device; empty for none.
+        force: Write over a bundle although its replays are lost.
         output_limit_bytes: Largest single output.
         output_budget_bytes: What the outputs of one run may take; the largest of them
             are kept as samples so that the others fit.
@@ -71,6 +75,8 @@ class PackOptions:
     passes: tuple[PassName, ...] = ("measured", "repeat", "evidence")
     resume_command: tuple[str, ...] = ()
     device: str = "as-is"
+    mapping: DeviceMapping = ""
+    force: bool = False
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
     output_budget_bytes: int = OUTPUT_BUDGET_BYTES
     echo: bool = False

@@ -10,6 +10,7 @@ from reprobundle.errors import BadCallError
 from reprobundle.format.writer import SealedBundle
 from reprobundle.pack.job import PackJob, Say
 from reprobundle.pack.options import Packed, PackOptions
+from reprobundle.pack.overwriting import refuse_overwriting
 from reprobundle.pack.policy import read_policy, with_intent
 from reprobundle.pack.preparation import prepare
 from reprobundle.run.assemble import Assembled
@@ -38,6 +39,7 @@ def pack(
         EnvironmentUnusableError: Disk, permission or interpreter is missing.
     """
     _check_call(options)
+    refuse_overwriting(options.output, force=options.force)
     require_writable(options.output.parent)
     policy = with_intent(read_policy(options.policy), options.intent, options.metrics)
     project = find_project(options.working_directory, options.project)
@@ -76,6 +78,8 @@ def _made(
     runs = [reference, *([repeat] if repeat else []), *claims, *traced]
     if "restart" in options.passes:
         runs.append(job.restart_pass())
+    # Somebody may have attached a replay to it while the passes ran.
+    refuse_overwriting(options.output, force=options.force)
     sealed = job.write(runs, progress)
     return reference, repeat, sealed
 

@@ -24,6 +24,7 @@ from .imports import ImportWatch
 from .libraries import Libraries
 from .loaders import Loaders
 from .made_generators import MadeGenerators
+from .mapping import DeviceMapping
 from .memory import Memory, Sampler
 from .models import Models
 from .notebook import Notebook
@@ -89,6 +90,7 @@ class Recorder:
         self.training.on_call = self.beginnings.see_call
         self.fallback_warnings = FallbackWarnings(session, self.clock)
         self.evidence = Evidence(session, self.clock)
+        self.mapping = DeviceMapping(session)
         self._sampled = False
         self._variables: dict[str, str | None] = {}
 
@@ -148,6 +150,7 @@ class Recorder:
         watch("torch.export", self.saving.watch_export)
         watch("torch.onnx", self.saving.watch_onnx)
         watch("safetensors", self.saving.watch_safetensors, timed=True)
+        self.mapping.watch(self.imports)
         if self.session.stops:
             stop = StopAfterCheckpoint(self.session, self._steps)
             watch("torch", stop.install)
@@ -179,6 +182,8 @@ class Recorder:
         if self.session.traced:
             self.training.after_step = self.evidence.after_step
             parts = (*parts, ("evidence", self.evidence.start))
+        # Last of all: what comes before asks torch what is really there.
+        parts = (*parts, ("mapping", self.mapping.on_torch))
         for part, action in parts:
             attempt(part, action, torch)
         self.devices.on_accelerator = self.libraries.on_accelerator
@@ -228,6 +233,7 @@ class Recorder:
             self.training.continue_in_fork,
             self.evidence.continue_in_fork,
             self.fallback_warnings.continue_in_fork,
+            self.mapping.continue_in_fork,
         ):
             self.session.attempt("fork", part)
 
@@ -244,6 +250,7 @@ class Recorder:
         attempt = self.session.attempt
         attempt("sampler", self.sampler.stop)
         self.clock.flush()
+        attempt("mapping", self.mapping.report_end)
         attempt("evidence", self.evidence.finish)
         attempt("fallback warnings", self.fallback_warnings.finish)
         if self.session.kind == "helper":

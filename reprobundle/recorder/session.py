@@ -93,6 +93,8 @@ class Session:
         project: Absolute scratch folder that stands for the project.
         seed: To be set before the user's code, or None.
         device: ``as-is``, ``cpu``, ``cuda`` or ``mps``.
+        mapping: ``cuda=cpu`` or ``cuda=mps`` where calls that name CUDA go to another
+            device; else empty.
         traced: Whether this is an evidence pass: its times are thrown away.
         stops: Whether the run is to be stopped after a checkpoint.
         rng: How random draws are made: ``native``, ``portable`` or ``recorded``.
@@ -110,6 +112,7 @@ class Session:
         self.project: str = os.path.abspath(config["project"])
         self.seed: int | None = config.get("seed")
         self.device: str = config.get("device") or "as-is"
+        self.mapping: str = config.get("mapping") or ""
         self.traced: bool = config.get("pass") == "evidence"
         self.stops: bool = config.get("pass") == "restart"
         self.rng: str = config.get("rng") or "native"

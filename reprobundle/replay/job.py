@@ -52,6 +52,7 @@ from reprobundle.run.command import (
     platform_name,
     replay_base,
 )
+from reprobundle.run.device_facts import DeviceMapping
 from reprobundle.run.execute import PassPlan, execute
 from reprobundle.run.launch import Draws
 from reprobundle.run.lock import Drift
@@ -249,6 +250,7 @@ class ReplayJob:
             device=self.device,
             pass_name=planned.pass_name,
             draws=draws,
+            mapping=self._mapping(),
             ignored=(
                 self.folder.resolve(),
                 self.environment.python.resolve().parent.parent,
@@ -262,6 +264,13 @@ class ReplayJob:
             stand_in_plan(plan, self.extracted.samples)
             if reference.claim == STAND_IN
             else plan
+        )
+
+    def _mapping(self) -> DeviceMapping:
+        """Return what is mapped on this device: a run on CUDA itself is not."""
+        return next(
+            (one for one in self.options.mappings if one.endswith(f"={self.device}")),
+            "",
         )
 
     def _fallback_setting(self) -> dict[str, str]:

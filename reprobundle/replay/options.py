@@ -8,6 +8,7 @@ from typing import Literal
 
 from reprobundle.format.findings import Report
 from reprobundle.format.record import DrawMode
+from reprobundle.run.device_facts import DeviceMapping
 from reprobundle.run.lock import Drift
 
 
@@ -19,6 +20,8 @@ class ReplayOptions:
         bundle: The bundle file.
         environment: ``current``, ``fresh``, or the path of an interpreter.
         devices: Each ``as-is``, ``cpu``, ``cuda`` or ``mps``; everything runs on each.
+        mappings: ``cuda=cpu``, ``cuda=mps``: on that device, calls that name CUDA are
+            made for it.
         fallback: ``forbid`` stops a run on MPS at the first operator that MPS lacks;
             ``diagnose`` goes on with the CPU in its place, and the run is a mixed one.
         passes: Passes of the main command.
@@ -40,6 +43,7 @@ class ReplayOptions:
     bundle: Path
     environment: str = "current"
     devices: tuple[str, ...] = ("as-is",)
+    mappings: tuple[DeviceMapping, ...] = ()
     fallback: Literal["forbid", "diagnose"] = "forbid"
     passes: tuple[str, ...] = ("measured", "evidence")
     claims: tuple[str, ...] = ()

@@ -70,6 +70,7 @@ class FinishedRun:
         python: The user's interpreter, or None.
         work: A folder for files made on the way.
         device: Device asked for.
+        mapping: As in `Devices`.
         pass_name: As in `Record`.
         restart: As in `Record`.
         metrics: Numbers to read from the standard output.
@@ -87,6 +88,7 @@ class FinishedRun:
     work: Path
     withheld: tuple[WithheldFile, ...] = ()
     device: str = "as-is"
+    mapping: device_facts.DeviceMapping = ""
     pass_name: PassName = "measured"
     restart: Restart | None = None
     metrics: tuple[Metric, ...] = ()
@@ -202,6 +204,7 @@ def assemble(
             run.device,
             stderr=run.launched.session.stderr,
             hide=run.hide,
+            mapping=run.mapping,
         ),
         files_digest=files_digest(list(run.staged.items())),
         reads=_reads(run, access, externals or {}),

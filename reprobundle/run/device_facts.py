@@ -12,6 +12,7 @@ from reprobundle.format.record import (
     Devices,
     Fact,
     Fallback,
+    MappedCall,
     OperatorUse,
     Transfer,
     Witness,
@@ -22,6 +23,7 @@ from reprobundle.run.events import (
     EventFile,
     FallbackEvent,
     IndexRange,
+    MappedEvent,
     OperatorEvent,
     TransferEvent,
     WarningEvent,
@@ -29,6 +31,7 @@ from reprobundle.run.events import (
 )
 from reprobundle.run.facts import events_of, replace_all
 
+DeviceMapping = Literal["", "cuda=cpu", "cuda=mps"]
 FallbackState = Literal["none-possible", "none-seen", "seen", "not-checked"]
 Hide = list[tuple[str, str]]
 
@@ -52,6 +55,7 @@ def devices(
     *,
     stderr: Path,
     hide: Hide,
+    mapping: DeviceMapping = "",
 ) -> Devices:
     """Return where tensors were seen, and what that says about CPU fallback.
 
@@ -62,6 +66,7 @@ def devices(
         stderr: What the command printed; an operator that is called directly warns
             there and nowhere else.
         hide: Pairs of text and replacement applied to every place.
+        mapping: As in `Devices`.
     """
     observed = sorted({event.device for _, event in events_of(files, Device)})
     witnesses = tuple(_witnesses(files))
@@ -110,7 +115,28 @@ def devices(
         ),
         float64=float64_search(files, hide),
         forms=operator_forms(files, hide),
+        mapping=mapping,
+        mapped=tuple(_mapped(files, hide)),
     )
+
+
+def _mapped(files: tuple[EventFile, ...], hide: Hide) -> Iterator[MappedCall]:
+    """Yield the mapped calls of all processes, by place."""
+    largest: dict[tuple[int, str, str, str, str], int] = {}
+    for pid, event in events_of(files, MappedEvent):
+        place = replace_all(event.where, hide)
+        key = (pid, event.call, event.asked, event.became, place)
+        largest[key] = max(largest.get(key, 0), event.count)
+    totals: dict[tuple[str, str, str, str], int] = {}
+    for (_, *rest), count in largest.items():
+        call, asked, became, where = rest
+        totals[call, asked, became, where] = (
+            totals.get((call, asked, became, where), 0) + count
+        )
+    for (call, asked, became, where), count in totals.items():
+        yield MappedCall(
+            call=call, asked=asked, became=became, where=where, count=count
+        )
 
 
 def _witnesses(files: tuple[EventFile, ...]) -> Iterator[Witness]:

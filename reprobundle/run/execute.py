@@ -12,6 +12,7 @@ from reprobundle.format.record import Command, Fact, WithheldFile
 from reprobundle.run.accessed import Places
 from reprobundle.run.assemble import OUTPUT_LIMIT_BYTES, FinishedRun, PassName
 from reprobundle.run.command import run_environment, runnable_argv
+from reprobundle.run.device_facts import DeviceMapping
 from reprobundle.run.launch import NATIVE, Draws, Launched, launch, make_session
 from reprobundle.run.project import Stage, changed_files, make_scratch, snapshot
 
@@ -38,6 +39,7 @@ class PassPlan:
         forced: Variables that hold whatever was recorded.
         echo: Copy what the command prints to our standard error.
         draws: How random draws are made.
+        mapping: As in `reprobundle.format.record.Devices`.
     """
 
     stage: Stage
@@ -58,6 +60,7 @@ class PassPlan:
     echo: bool = False
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
     draws: Draws = NATIVE
+    mapping: DeviceMapping = ""
 
 
 def execute(plan: PassPlan, folder: Path) -> FinishedRun:
@@ -107,6 +110,7 @@ def launch_in(
         device=plan.device,
         pass_name=pass_name or plan.pass_name,
         draws=plan.draws,
+        mapping=plan.mapping,
     )
     return launch(
         runnable_argv(
@@ -158,6 +162,7 @@ def finished(
         python=plan.python,
         work=folder / "work",
         device=plan.device,
+        mapping=plan.mapping,
         pass_name=plan.pass_name,
         metrics=plan.metrics,
         hide=_hidden(scratch, plan.original, folder),

@@ -115,6 +115,7 @@ def make_session(
     device: str,
     pass_name: str = "measured",
     draws: Draws = NATIVE,
+    mapping: str = "",
 ) -> Session:
     """Create the session folder for one run and copy the recorder into it.
 
@@ -125,6 +126,7 @@ def make_session(
         device: ``as-is``, ``cpu``, ``cuda`` or ``mps``.
         pass_name: As in the run record; ``evidence`` turns tracing on.
         draws: How random draws are made.
+        mapping: ``cuda=cpu`` or ``cuda=mps`` to give CUDA's calls to that device.
     """
     session = Session(folder)
     session.events.mkdir(parents=True)
@@ -149,6 +151,7 @@ def make_session(
         "rng": draws.mode,
         "draws": str(taken) if draws.source else "",
         "draws_limit_bytes": draws.limit_bytes,
+        "mapping": mapping,
     }
     (folder / "config.json").write_text(json.dumps(config))
     return session

@@ -12,7 +12,7 @@ from typing import Literal
 
 from reprobundle.format.record import ErrorReport
 
-StopReason = Literal["", "operator", "memory", "dtype"]
+StopReason = Literal["", "operator", "memory", "dtype", "cuda_required"]
 
 MOST_DETAIL = 300
 # aten/src/ATen/mps/MPSFallback.mm: 1.x said "current", later ones "currently".
@@ -31,6 +31,24 @@ _DTYPE = re.compile(
 _MEMORY = re.compile(
     r"MPS backend out of memory|Invalid buffer size:|CUDA out of memory"
     r"|CUDA error: out of memory"
+)
+# What a torch without CUDA, or without a GPU, answers a script that names it, in
+# torch/cuda, torch/serialization.py, c10/cuda and torch/utils/cpp_extension.py; and the
+# words of recorder/mapped_calls.py.
+_CUDA = re.compile(
+    r"Torch not compiled with CUDA enabled"
+    r"|PyTorch was compiled without CUDA support"
+    r"|Found no NVIDIA driver on your system"
+    r"|No CUDA GPUs are available"
+    r"|CUDA driver version is insufficient"
+    r"|Attempting to deserialize object on a CUDA device but"
+    r"|Cannot (initialize CUDA|get CUDA generator) without ATen_cuda library"
+    r"|with arguments from the 'CUDA' backend"
+    r"|Tried to instantiate dummy base class (Event|Stream|CUDAGraph|_?Cuda\w+)"
+    r"|Distributed package doesn't have NCCL built in"
+    r"|ProcessGroupNCCL is only supported with GPUs"
+    r"|CUDA_HOME environment variable is not set"
+    r"|has no counterpart on \w+: the run cannot be mapped from CUDA"
 )
 
 
@@ -54,6 +72,8 @@ def stop_of(error: ErrorReport) -> tuple[StopReason, str]:
         return "dtype", f"{_one_line(message)}{place}"
     if _MEMORY.search(message) or error.type.endswith("OutOfMemoryError"):
         return "memory", f"{_one_line(message)}{place}"
+    if _CUDA.search(message):
+        return "cuda_required", f"{_one_line(message)}{place}"
     return "", ""
 
 

@@ -276,6 +276,12 @@ EVERY_ITEM: tuple[Item, ...] = (
     ),
     Item("device-asked", "V15", "The device asked for was not used.", _REQUIRED),
     Item(
+        "device-mapped",
+        "V15",
+        "Calls that name CUDA were made for another device, in either run.",
+        _WARNS,
+    ),
+    Item(
         "standin-device",
         "V15",
         "A stand-in took the accelerator's place, or facts rule the device out.",

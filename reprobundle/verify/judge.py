@@ -29,6 +29,7 @@ from reprobundle.verify.environment import (
     check_tracked,
     compare_environments,
 )
+from reprobundle.verify.mapped import check_mapped
 from reprobundle.verify.memory import check_memory
 from reprobundle.verify.observation import check_observation
 from reprobundle.verify.outcomes import check_outputs
@@ -189,6 +190,7 @@ def _about_run(
         *check_start(reference, replay, identical=identical),
         *check_observation(replay, reference),
         *check_devices(replay, sealed.policy, traced),
+        check_mapped(reference, replay),
         check_tracked(replay),
         *check_environment(
             reference,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 
 import pytest
@@ -66,3 +67,51 @@ def test_an_unknown_device_is_a_bad_call(steered):
     done = reprobundle("replay", steered, "--yes", "--device", "cpu,tpu")
     assert done.status == 20
     assert "unknown device 'tpu'" in done.err
+
+
+def test_a_device_that_is_mapped_to_is_the_one_that_is_used(steered):
+    done = reprobundle(
+        *("replay", steered, "--yes", "-q", "--json", "--passes", "measured"),
+        *("--map-device", "cuda=cpu"),
+    )
+    judged = json.loads(done.out)["judgements"][-1]
+    (found,) = [one for one in judged["findings"] if one["id"] == "device-mapped"]
+    assert found["outcome"] == "warn"
+    assert found["reason"].endswith("--map-device cuda=cpu: no call named CUDA")
+
+
+def test_a_mapping_to_a_device_that_is_not_used_is_a_bad_call(steered):
+    done = reprobundle(
+        *("replay", steered, "--yes", "--device", "cpu", "--map-device", "cuda=mps"),
+    )
+    assert done.status == 20
+    assert "maps to mps, and --device names cpu" in done.err
+
+
+def test_pack_does_not_write_over_the_replays_of_others(steered, tmp_path):
+    target = tmp_path / "mine.rpb.zip"
+    shutil.copy(steered, target)
+    project = steered.parent / "project"
+    pack = ("pack", "-q", "--offline", "--passes", "measured", "-o", target)
+    command = ("--device", "cpu", "--", sys.executable, "run.py", "{device}")
+    done = reprobundle("replay", target, "--yes", "-q", "--passes", "measured")
+    assert done.status in (0, 12), done.err
+    before = target.read_bytes()
+    refused = reprobundle(*pack, *command, cwd=project)
+    assert refused.status == 20
+    assert "mine.rpb.zip is there and holds " in refused.err
+    assert "which would be lost" in refused.err
+    assert target.read_bytes() == before
+    forced = reprobundle(*pack, "--force", *command, cwd=project)
+    assert forced.status == 0, forced.err
+
+
+def test_pack_does_not_write_over_what_it_cannot_read(tmp_path):
+    target = tmp_path / "x.rpb.zip"
+    target.write_bytes(b"not a bundle")
+    done = reprobundle(
+        *("pack", "-o", target, "--", sys.executable, "-c", "1"), cwd=tmp_path
+    )
+    assert done.status == 20
+    assert "cannot be read as a bundle" in done.err
+    assert target.read_bytes() == b"not a bundle"

@@ -346,6 +346,14 @@ DEVICES = (
         files.alone(**{**files.mps(standin=True), "platform": "linux"}),
         arguments=("--allow", "standin-device"),
     ),
+    _case(
+        "device_mapped",
+        "V15",
+        "warning",
+        WARNED,
+        "The replay ran with the calls that name CUDA mapped to the CPU.",
+        files.alone(devices=files.mapped()),
+    ),
     _own(
         "other_platform",
         "V15",

@@ -213,6 +213,14 @@ def mps(**changes: object) -> Document:
     return {"platform": "darwin", "devices": devices, "phases": [waited]}
 
 
+def mapped() -> Document:
+    """Return the devices of a run whose CUDA was mapped to the CPU."""
+    call = {"call": "torch.zeros", "asked": "cuda:0", "became": "cpu", "count": 3}
+    place = {"where": "{project}/a.py:2"}
+    told = {"mapping": "cuda=cpu", "mapped": [{**call, **place}]}
+    return {**RECORD["devices"], **told}
+
+
 def half_waited() -> Document:
     """Return a phase with one wait where each of its two readings needs one."""
     return phase(synchronized="mps", synchronizations=1)

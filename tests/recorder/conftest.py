@@ -86,6 +86,7 @@ class Launcher:
         traced: bool = False,
         rng: str = "native",
         draws: Path | None = None,
+        mapping: str = "",
     ) -> Path:
         self._count += 1
         session = self.folder / f"session-{self._count}"
@@ -107,6 +108,7 @@ class Launcher:
             "pass": "evidence" if traced else "measured",
             "rng": rng,
             "draws": str(draws or ""),
+            "mapping": mapping,
         }
         (session / "config.json").write_text(json.dumps(config))
         return session
@@ -136,11 +138,18 @@ class Launcher:
         traced: bool = False,
         rng: str = "native",
         draws: Path | None = None,
+        mapping: str = "",
     ) -> Run:
         """Run `argv` (``python`` is this interpreter) in a project of `files`."""
         project = project or self.project(files or {})
         session = self.session(
-            project, seed=seed, device=device, traced=traced, rng=rng, draws=draws
+            project,
+            seed=seed,
+            device=device,
+            traced=traced,
+            rng=rng,
+            draws=draws,
+            mapping=mapping,
         )
         environment = plain_environment()
         if recorded:

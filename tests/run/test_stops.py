@@ -72,3 +72,20 @@ def test_too_little_memory_is_a_stop_reason(message, kind):
 )
 def test_another_error_is_no_stop_reason(message):
     assert stop_of(error(message)) == ("", "")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Torch not compiled with CUDA enabled",
+        "Found no NVIDIA driver on your system. Please check that you have one",
+        "No CUDA GPUs are available",
+        "Attempting to deserialize object on a CUDA device but torch.cuda has none",
+        "Could not run 'aten::x' with arguments from the 'CUDA' backend.",
+        "cuda.Event has no counterpart on mps: the run cannot be mapped from CUDA",
+    ],
+)
+def test_what_only_cuda_has_is_a_stop_reason_with_its_place(message):
+    stop, detail = stop_of(error(message))
+    assert stop == "cuda_required"
+    assert "train.py:7" in detail

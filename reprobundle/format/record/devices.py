@@ -187,6 +187,26 @@ class OperatorForm(
     count: Count
 
 
+class MappedCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Calls at one place that name CUDA and were made for another device.
+
+    Attributes:
+        call: As the script wrote it, such as ``torch.zeros`` or ``Tensor.cuda``.
+        asked: The device it named, such as ``cuda:0``; empty for functions of
+            ``torch.cuda``, which name it by themselves.
+        became: What was done in its place: a device, an answer, ``nothing``, or
+            ``refused`` for a call that only CUDA can answer.
+        where: ``path:line`` of the user's call.
+        count: Calls.
+    """
+
+    call: str
+    asked: str = ""
+    became: str
+    where: str = ""
+    count: Count
+
+
 class Devices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where tensors were seen, and what is known about CPU fallback.
 
@@ -206,6 +226,9 @@ class Devices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         float64: Places that would raise on MPS, from an evidence pass.
         forms: How operators were called on an accelerator whose kernel on MPS depends
             on it, from an evidence pass.
+        mapping: ``cuda=cpu`` or ``cuda=mps`` where the run was made with CUDA's calls
+            mapped to that device; empty for any other run.
+        mapped: The calls that were mapped, by place.
     """
 
     requested: str = "as-is"
@@ -222,3 +245,5 @@ class Devices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     bad_indices: tuple[BadIndex, ...] = ()
     float64: Float64Search = Float64Search()
     forms: tuple[OperatorForm, ...] = ()
+    mapping: Literal["", "cuda=cpu", "cuda=mps"] = ""
+    mapped: tuple[MappedCall, ...] = ()

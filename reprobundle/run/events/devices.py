@@ -106,3 +106,16 @@ class OperatorFormEvent(Event, frozen=True, tag="operator_form"):
     where: str
     phase: str
     count: int
+
+
+class MappedEvent(Event, frozen=True, tag="mapped"):
+    """A call that names CUDA was made for another device; the largest count holds.
+
+    Fields as in `reprobundle.format.record.MappedCall`.
+    """
+
+    call: str
+    asked: str
+    became: str
+    where: str
+    count: int

@@ -13,6 +13,7 @@ from reprobundle.run.events.devices import (
     Float64SearchEvent,
     Float64SiteEvent,
     IndexRange,
+    MappedEvent,
     OperatorEvent,
     OperatorFormEvent,
     TransferEvent,
@@ -84,6 +85,7 @@ AnyEvent = (
     | Float64SiteEvent
     | OperatorFormEvent
     | IndexRange
+    | MappedEvent
     | Value
     | WarningEvent
     | Error

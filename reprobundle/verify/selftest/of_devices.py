@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from reprobundle.format.record import Devices, Phase
+from reprobundle.format.record import Devices, MappedCall, Phase
 from reprobundle.verify.selftest.altered_replay import (
     Redraft,
     ids,
@@ -21,6 +21,16 @@ _TIMED = Phase(
     longest_ns=1,
     synchronized="none",
 )
+
+
+def _mapped(subject: Subject, draft: Draft) -> Draft:
+    if draft.record.devices.mapping:
+        raise NotPossibleError("the reference is a mapped run itself")
+    call = MappedCall(call="torch.zeros", asked="cuda", became="cpu", count=1)
+    devices = msgspec.structs.replace(
+        draft.record.devices, mapping="cuda=cpu", mapped=(call,)
+    )
+    return draft.saying(devices=devices)
 
 
 def _device(*, platform: str = "darwin", **changes: object) -> Redraft:
@@ -98,6 +108,12 @@ DEVICE_MUTATIONS = (
         "a stand-in that says mps",
         ids("standin-device"),
         replay_with(_device(standin=True)),
+    ),
+    Mutation(
+        "mapped",
+        "calls for CUDA that another device answered",
+        ids("device-mapped"),
+        replay_with(_mapped),
     ),
     Mutation(
         "fallback",

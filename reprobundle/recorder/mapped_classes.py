@@ -1,0 +1,188 @@
+"""Map the parts of torch that take a device's name and are no calls of tensors.
+
+Autocast, gradient scaling, generators, checkpoints and compiled code read the name by
+themselves, in Python; process groups and extensions cannot be had without CUDA at all.
+"""
+
+# ruff: noqa: ANN401, N805 -- objects of the user's libraries pass through here; the
+# first argument of a metaclass's method is a class
+from __future__ import annotations
+
+import os
+import sys
+
+from .mapped_calls import device_text, is_cuda_name
+from .replace import replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .mapped_calls import MappedCalls
+
+    Function = Callable[..., Any]
+
+_CUDA_SOURCES = (".cu", ".cuh")
+
+
+class MappedClasses:
+    """Everything besides tensors that a device is named to.
+
+    Args:
+        torch: The module.
+        calls: Counts what is mapped and refuses what cannot be.
+    """
+
+    def __init__(self, torch: Any, calls: MappedCalls) -> None:
+        self._torch = torch
+        self._calls = calls
+
+    def install(self) -> None:
+        """Attach to torch, which was just imported."""
+        torch = self._torch
+        replace(torch.amp.autocast_mode.autocast, "__init__", self._autocast)
+        scaler = getattr(torch.amp, "GradScaler", None)
+        if scaler is not None:
+            replace(scaler, "__init__", self._scaler)
+        replace(torch.serialization, "default_restore_location", self._restore)
+        replace(torch, "compile", self._compile)
+        torch.Generator = self._generator(torch.Generator)
+        register = getattr(torch.jit._builtins, "_register_builtin", None)
+        if register is not None:
+            register(torch.Generator, "aten::Generator")
+
+    def _autocast(self, original: Function) -> Function:
+        torch, calls = self._torch, self._calls
+
+        def initialise(
+            context: Any,
+            device_type: Any,
+            dtype: Any = None,
+            enabled: bool = True,
+            cache_enabled: bool | None = None,
+        ) -> None:
+            if isinstance(device_type, str) and is_cuda_name(device_type):
+                calls.note("torch.autocast", device_type)
+                device_type = calls.target
+                if dtype is None:
+                    # Each device has a default of its own; the script means CUDA's.
+                    dtype = torch.get_autocast_dtype("cuda")
+            original(context, device_type, dtype, enabled, cache_enabled)
+
+        return initialise
+
+    def _scaler(self, original: Function) -> Function:
+        calls = self._calls
+
+        def initialise(
+            scaler: Any, device: str = "cuda", *arguments: Any, **named: Any
+        ) -> None:
+            if is_cuda_name(device):
+                calls.note("torch.amp.GradScaler", device)
+                device = calls.target
+            original(scaler, device, *arguments, **named)
+
+        return initialise
+
+    def _restore(self, original: Function) -> Function:
+        """Put the storages of a checkpoint where they are mapped to."""
+        calls = self._calls
+
+        def restore(storage: Any, location: Any) -> Any:
+            if isinstance(location, str) and is_cuda_name(location):
+                calls.note("torch.load", location)
+                location = calls.target
+            return original(storage, location)
+
+        return restore
+
+    def _compile(self, original: Function) -> Function:
+        """Run what was to be compiled as it stands: the compiler asks no mode."""
+        calls = self._calls
+
+        def compile(model: Any = None, **options: Any) -> Any:
+            off = os.environ.get("TORCH_COMPILE_DISABLE") == "1"
+            if off or options.get("disable"):
+                return original(model, **options)
+            calls.note("torch.compile", "", "not compiled")
+            return model if model is not None else lambda function: function
+
+        return compile
+
+    def _generator(self, shown: Any) -> Any:
+        """Return the class of generators that makes the target's for CUDA."""
+        kind: Any = type(shown)
+        calls, device_type = self._calls, self._torch.device
+
+        class Meta(kind):  # type: ignore[misc]
+            def __instancecheck__(cls, instance: object) -> bool:
+                return isinstance(instance, shown)
+
+            def __call__(cls, device: Any = "cpu") -> Any:
+                if cls is not mapped:
+                    return super().__call__(device)
+                number = isinstance(device, int) and not isinstance(device, bool)
+                named = isinstance(device, str) and is_cuda_name(device)
+                held = isinstance(device, device_type) and device.type == "cuda"
+                if number or named or held:
+                    calls.note("torch.Generator", device_text(device))
+                    device = calls.target
+                return shown(device)
+
+        content = {"__doc__": shown.__doc__, "__module__": "torch", "__slots__": ()}
+        mapped: Any = Meta(shown.__name__, (shown,), content)
+        return mapped
+
+    # -- what cannot be had
+
+    def on_distributed(self, module: Any) -> None:
+        """Refuse process groups that need NCCL."""
+        calls = self._calls
+
+        def make(original: Function) -> Function:
+            def initialise(*arguments: Any, **named: Any) -> Any:
+                backend = named.get("backend", arguments[0] if arguments else None)
+                if "nccl" in str(backend).lower():
+                    name = "torch.distributed.init_process_group"
+                    calls.refuse(name, "backend nccl")
+                return original(*arguments, **named)
+
+            return initialise
+
+        package = sys.modules.get("torch.distributed")
+        replace(module, "init_process_group", make, package)
+
+    def on_extensions(self, module: Any) -> None:
+        """Refuse extensions with kernels for CUDA."""
+        for name in ("load", "load_inline", "CUDAExtension"):
+            replace(module, name, self._building(name))
+
+    def _building(self, name: str) -> Callable[[Function], Function]:
+        calls, label = self._calls, f"torch.utils.cpp_extension.{name}"
+
+        def make(original: Function) -> Function:
+            def build(*arguments: Any, **named: Any) -> Any:
+                sources = named.get("sources", arguments[1:2] or ())
+                texts = [sources] if isinstance(sources, str) else _flat(sources)
+                kernels = any(text.endswith(_CUDA_SOURCES) for text in texts)
+                if (
+                    kernels
+                    or named.get("cuda_sources")
+                    or named.get("with_cuda")
+                    or name == "CUDAExtension"
+                ):
+                    calls.refuse(label, "a kernel for CUDA")
+                return original(*arguments, **named)
+
+            return build
+
+        return make
+
+
+def _flat(values: Any) -> list[str]:
+    """Return the file names among `values`, which may hold lists of them."""
+    found: list[str] = []
+    for value in values:
+        found += _flat(value) if isinstance(value, (list, tuple)) else [str(value)]
+    return found
