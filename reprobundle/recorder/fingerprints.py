@@ -16,7 +16,7 @@ from .jsontext import encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from .operators import OperatorCall
@@ -53,6 +53,7 @@ class Fingerprints(Observer):
         self._calls: dict[tuple[int, str], int] = {}
         self._operators: dict[tuple[str, int, str], int] = {}
         self._step = -1
+        self._returned: set[tuple[int, str, int, int]] = set()
         self._complete = True
         self._hooks: list[Any] = []
 
@@ -99,6 +100,33 @@ class Fingerprints(Observer):
             return
         path, call = self._open.pop()
         self._session.attempt("fingerprints", self._note, "module", path, call, output)
+        self._session.attempt("fingerprints", self._watch_gradient, path, call, output)
+
+    def _watch_gradient(self, path: str, call: int, output: Any) -> None:
+        """Note the gradient that comes back to what a module gave."""
+        step = self._clock.steps
+        if not is_sampled(step) or not self._torch.is_grad_enabled():
+            return
+        for place, tensor in enumerate(self._tensors(output)):
+            if tensor.requires_grad:
+                tensor.register_hook(self._gradient_hook(path, call, place, step))
+
+    def _gradient_hook(
+        self, path: str, call: int, place: int, step: int
+    ) -> Callable[[Any], None]:
+        def hook(gradient: Any) -> None:
+            # Whoever goes backward twice does so for another loss: the first counts.
+            key = (step, path, call, place)
+            if not self._torch.compiler.is_compiling() and key not in self._returned:
+                self._returned.add(key)
+                self._session.attempt(
+                    "fingerprints",
+                    lambda: self._note(
+                        "returned", path, call, gradient, step=step, first=place
+                    ),
+                )
+
+        return hook
 
     def operator(self, call: OperatorCall) -> None:
         """Note the result of an operator that a module called."""
@@ -128,11 +156,12 @@ class Fingerprints(Observer):
         value: Any,
         operator: str = "",
         step: int | None = None,
+        first: int = 0,
     ) -> None:
         step = self._clock.steps if step is None else step
         if not is_sampled(step):
             return
-        for place, tensor in enumerate(self._tensors(value)):
+        for place, tensor in enumerate(self._tensors(value), first):
             if len(self._lines) >= MOST_ENTRIES:
                 self._complete = False
                 return

@@ -23,7 +23,14 @@ MEMBER: Final = "fingerprints.jsonl"
 FORMAT: Final = "reprobundle/fingerprints/1"
 _MOST_BYTES = 64 << 20
 _LONGEST_LINE = 1 << 16
-_ORDER = {"input": 0, "module": 0, "gradient": 1, "parameter": 2}
+_ORDER = {"input": 0, "module": 0, "returned": 1, "gradient": 2, "parameter": 3}
+# What a place was made from: one of these kinds, if any was seen in its step.
+_SOURCES = {
+    "returned": ("module",),
+    "gradient": ("returned", "module"),
+    "parameter": ("gradient",),
+}
+_NAMES = {"returned": "gradient coming back to", "gradient": "gradient of"}
 _EXACT = Tolerance(rtol=0.0, atol=0.0)
 
 Key = tuple[int, str, str, int, str, int]
@@ -118,7 +125,7 @@ def first_divergence(
     there = {entry.key: entry for entry in replay}
     # Operators differ between devices; one that only one side has says nothing.
     places = [entry for entry in here if entry.kind != "operator"]
-    places.sort(key=lambda entry: (entry.step, _ORDER.get(entry.kind, 3)))
+    places.sort(key=lambda entry: (entry.step, _ORDER.get(entry.kind, 4)))
     for number, entry in enumerate(places):
         other = there.get(entry.key)
         relative = _outside(entry, other, policy, devices)
@@ -139,8 +146,7 @@ def _feeds(before: Entry, entry: Entry) -> bool:
     if entry.kind == "module":
         same = (before.path, before.call) == (entry.path, entry.call)
         return same and before.kind == "input"
-    sources = {"gradient": "module", "parameter": "gradient"}
-    return before.kind == sources.get(entry.kind)
+    return before.kind in _SOURCES.get(entry.kind, ())
 
 
 def check_divergence(
@@ -195,14 +201,27 @@ def _sentence(found: Divergence, *, differs: bool) -> str:
     agreed = "its inputs agreed" if found.inputs_agreed else "its inputs were not seen"
     if found.reference.kind == "input":
         agreed = "what was before it agreed"
-    size = f"relative error {found.relative:.2g}, {agreed}"
+    size = f"relative error {found.relative:.2g}, {agreed}{_step_of(found)}"
     rest = "" if differs else "; the outputs agree all the same"
     return f"the runs part here first: {size}{rest}"
 
 
+def _step_of(found: Divergence) -> str:
+    """Say which part of a training step made a difference, where its sources agreed."""
+    if not found.inputs_agreed:
+        return ""
+    told = {
+        "returned": "; the backward pass before this place made it",
+        "gradient": "; the backward pass of this module made it",
+        "parameter": "; the optimizer's step made it",
+    }
+    return told.get(found.reference.kind, "")
+
+
 def _place(entry: Entry) -> str:
     inside = f", {entry.operator}" if entry.operator else ""
-    return f"step {entry.step}, {entry.kind} {entry.path}{inside}, {entry.dtype}"
+    kind = _NAMES.get(entry.kind, entry.kind)
+    return f"step {entry.step}, {kind} {entry.path}{inside}, {entry.dtype}"
 
 
 def _numbers(entry: Entry | None) -> str:

@@ -55,7 +55,9 @@ def check_fallback(
     """
     can_fall_back = any(name in FALLS_BACK for name in used.split("+"))
     seen = _seen(record, traced)
-    if "seen" in (record.devices.fallback, traced.devices.fallback) or seen.lacking:
+    stated = "seen" in (record.devices.fallback, traced.devices.fallback)
+    # A record that lists a fallback is not believed when it says that there is none.
+    if stated or seen.fallbacks or seen.lacking:
         yield _mixed(seen, traced, record, policy, used)
     elif can_fall_back:
         yield _clean(seen, record, traced, used)
@@ -246,8 +248,12 @@ def _agreement(seen: _Seen, traced: Record) -> Finding:
 
 
 def _names(traced: Record, witness: str) -> set[str]:
+    """Return what a witness saw; kernels that leave by themselves are no operators.
+
+    Their warnings name none, and no profile shows them (`in-kernel-detour`).
+    """
     return {
         base_name(one.operator)
         for one in traced.devices.fallbacks
-        if one.witness == witness
+        if one.witness == witness and "::" in one.operator.partition(" ")[0]
     }

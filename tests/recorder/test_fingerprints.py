@@ -12,6 +12,7 @@ from reprobundle.verify.divergence import check_divergence, read_fingerprints
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 nn = torch.nn
+Function: Any = torch.autograd.Function
 
 POLICY = Policy(
     tolerances=(
@@ -57,14 +58,39 @@ def forward(self, tokens):
     parts = self.parts
     x = parts["conv"](parts["embedding"](tokens).transpose(1, 2))
     x = parts["norm"](x).transpose(1, 2)
-    x = parts["attention"](x, x, x, need_weights=False)[0]
+    x = self.between(parts["attention"](x, x, x, need_weights=False)[0])
     return parts["linear"](parts["dropout"](x).mean(1))
 
 
 def as_model(parts):
     model = type("Model", (nn.Module,), {"forward": forward})()
     model.parts = parts
+    model.between = lambda x: x
     return model
+
+
+class BackwardFault(Function):  # type: ignore[misc]
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 1.001
+
+
+class WeightFault(Function):  # type: ignore[misc]
+    """A linear layer whose gradient of the weight alone is off."""
+
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        ctx.save_for_backward(x, weight)
+        return torch.nn.functional.linear(x, weight, bias)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, weight = ctx.saved_tensors
+        return gradient @ weight, gradient.t() @ x * 1.001, gradient.sum(0)
 
 
 def traced(folder, fault=""):
@@ -89,6 +115,13 @@ def traced(folder, fault=""):
 
     with _mode_class(TorchDispatchMode, stream)():
         for step in range(3):
+            if fault == "backward" and step == 1:
+                model.between = BackwardFault.apply
+            if fault == "weight" and step == 1:
+                linear = parts["linear"]
+                linear.forward = lambda x, f=linear: WeightFault.apply(
+                    x, f.weight, f.bias
+                )
             if fault == "draw" and step == 1:
                 torch.rand(1)
             batch = data[(step + 1) % 3 if fault == "order" and step else step]
@@ -129,7 +162,9 @@ def judged(left, right, *, differs=True):
         ("linear", "step 0, operator 0.parts.linear, aten."),
         ("draw", "step 1, operator 0.parts.dropout, aten."),
         ("order", "step 1, input 0, int64"),
-        ("gradient", "step 1, gradient 0.parts.conv.weight"),
+        ("backward", "step 1, gradient coming back to 0.parts.attention"),
+        ("weight", "step 1, gradient of 0.parts.linear.weight, float32"),
+        ("gradient", "step 1, gradient of 0.parts.conv.weight"),
         ("optimizer", "step 1, parameter 0.parts."),
     ],
 )
@@ -138,8 +173,17 @@ def test_a_planted_fault_is_found_where_it_is(tmp_path, reference, fault, place)
     found = judged(reference[0], path)
     assert (found.id, found.outcome) == ("first-divergence", "fail")
     assert found.where.startswith(place)
-    assert "agreed" in found.reason
+    assert "its inputs agreed" in found.reason or fault == "order"
     assert found.expected != found.got
+
+
+def test_a_fault_of_the_optimizer_is_told_from_one_of_the_backward_pass(
+    tmp_path, reference
+):
+    path, _ = traced(tmp_path / "optimizer", "optimizer")
+    assert "the optimizer's step made it" in judged(reference[0], path).reason
+    path, _ = traced(tmp_path / "backward", "backward")
+    assert "the backward pass before this" in judged(reference[0], path).reason
 
 
 def test_equal_runs_part_nowhere_and_tracing_changes_no_bit(tmp_path, reference):
@@ -186,6 +230,7 @@ def test_entries_tell_kind_dtype_shape_and_strides(reference):
         "input",
         "module",
         "operator",
+        "returned",
         "gradient",
         "parameter",
     }

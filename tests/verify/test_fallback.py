@@ -161,3 +161,22 @@ def test_what_the_script_moves_itself_is_counted_apart(bench):
         "3 inputs that start on the CPU, 96 bytes (t.py:2 ×3); 5 explicit copies to "
         "the CPU, 20 bytes (t.py:8 ×5); 3 scalar reads, 12 bytes (t.py:9 ×3)"
     )
+
+
+def test_a_kernel_that_leaves_by_itself_contradicts_no_profile(bench):
+    text = "linalg_qr: limited to 512, falling back to CPU. (Triggered internally at x"
+    heard = Fallback(witness="warnings", operator=text, count=1)
+    report = judged(bench, alone(fallbacks=(heard,)), on("mps", fallbacks=(heard,)))
+    assert found(report, "fallback-witnesses", "pass")
+    assert found(report, "cpu-fallback", "warn")
+
+
+def test_a_profile_that_was_cut_contradicts_no_warning(bench):
+    cut = Witness(
+        name="profiler", looked=True, steps=((1, 9),), total_steps=4, reason="cut"
+    )
+    traced = on(
+        "mps", "seen", fallbacks=(MODE,), witnesses=(WITNESSES[0], cut, WITNESSES[2])
+    )
+    report = judged(bench, alone(fallbacks=(MODE,)), traced)
+    assert found(report, "fallback-witnesses", "pass")
