@@ -58,7 +58,7 @@ BUDGET_SECONDS = {
     "format": 30,
     "outputs": 20,
     "pack": 8,
-    "recorder": 205,
+    "recorder": 230,
     "replay": 90,
     "report": 25,
     "run": 60,
