@@ -7,14 +7,16 @@ one block at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 import numpy as np  # noqa: TID253 - this module is imported only to compare arrays
 
 from reprobundle.format.findings import ArrayComparison
 from reprobundle.format.policy import Tolerance
-from reprobundle.format.record import Number, number
+from reprobundle.format.record import Number, as_float, number
 from reprobundle.outputs.arrays import Array, NamedArray
 from reprobundle.outputs.norms import Magnitude, cosine, root_ratio
 from reprobundle.verify.deviation import Deviation, show
@@ -24,6 +26,8 @@ from reprobundle.verify.ulps import DTYPES, UlpHistogram
 
 BLOCK_ELEMENTS = 1 << 18
 _FIRST_LOOK = 256
+# Rounding in the order of the summation is far less, and no tolerance is that fine.
+_SAME_SCALE = 1e-12
 
 _DIGITS = {"float16": 5, "bfloat16": 4, "float32": 9, "complex64": 9}
 EXACT = Tolerance(rtol=0.0, atol=0.0)
@@ -33,6 +37,7 @@ def compare_arrays(
     reference: Sequence[NamedArray],
     replay: Sequence[NamedArray],
     tolerance_of: Callable[[str], Tolerance | None],
+    scale_of: Mapping[str, float] = MappingProxyType({}),
 ) -> tuple[ArrayComparison, ...]:
     """Return one comparison for every array that either side holds.
 
@@ -41,6 +46,7 @@ def compare_arrays(
         replay: Arrays of the replay's file.
         tolerance_of: The tolerance of a dtype, None where the policy states none:
             such an array is compared exactly.
+        scale_of: Array name → its scale, as the reference's record states it.
     """
     replayed = {array.name: array for array in replay}
     results = []
@@ -49,7 +55,9 @@ def compare_arrays(
         if other is None:
             results.append(_one_sided(array, "missing in the replay"))
         else:
-            results.append(compare_array(array, other, tolerance_of(array.dtype)))
+            scale = scale_of.get(array.name)
+            rule = tolerance_of(array.dtype)
+            results.append(compare_array(array, other, rule, scale))
     results.extend(
         _one_sided(array, "not in the reference") for array in replayed.values()
     )
@@ -68,7 +76,10 @@ def _one_sided(array: NamedArray, problem: str) -> ArrayComparison:
 
 
 def compare_array(
-    reference: NamedArray, replay: NamedArray, tolerance: Tolerance | None
+    reference: NamedArray,
+    replay: NamedArray,
+    tolerance: Tolerance | None,
+    scale: float | None = None,
 ) -> ArrayComparison:
     """Return how one array stands to its reference.
 
@@ -76,6 +87,9 @@ def compare_array(
         reference: The array that is right by definition.
         replay: The array that is judged.
         tolerance: The rule for floats; None compares them exactly.
+        scale: Root mean square of the finite reference elements, if somebody states
+            it. It saves a rule with a floor one reading; it is measured anyway, and
+            a wrong one is not used.
     """
     problem = structure_problem(
         (reference.dtype, reference.shape), (replay.dtype, replay.shape)
@@ -90,7 +104,7 @@ def compare_array(
             problem=problem,
         )
     if is_float(reference.dtype):
-        return _compare_floats(reference, replay, tolerance or EXACT)
+        return _compare_floats(reference, replay, tolerance or EXACT, scale)
     return _compare_exactly(reference, replay)
 
 
@@ -103,18 +117,34 @@ def root_mean_square(array: NamedArray) -> float:
 
 
 def _compare_floats(
-    reference: NamedArray, replay: NamedArray, tolerance: Tolerance
+    reference: NamedArray,
+    replay: NamedArray,
+    tolerance: Tolerance,
+    stated: float | None,
 ) -> ArrayComparison:
-    scale = root_mean_square(reference) if tolerance.floor else 0.0
+    if not tolerance.floor:
+        return _measured(reference, replay, tolerance, 0.0)
+    if stated is not None and math.isfinite(stated):
+        result = _measured(reference, replay, tolerance, stated)
+        scale = as_float(result.scale) if result.scale is not None else 0.0
+        if math.isclose(stated, scale, rel_tol=_SAME_SCALE):
+            return result
+    return _measured(reference, replay, tolerance, root_mean_square(reference))
+
+
+def _measured(
+    reference: NamedArray, replay: NamedArray, tolerance: Tolerance, scale: float
+) -> ArrayComparison:
+    is_complex = reference.dtype.startswith("complex")
     deviation = Deviation(
         tolerance,
         elements=reference.size,
         scale=scale,
-        wide=reference.dtype.startswith("complex"),
+        wide=is_complex,
         digits=_DIGITS.get(reference.dtype, 17),
     )
     ulps = UlpHistogram(reference.size) if reference.dtype in DTYPES else None
-    is_series = len(reference.shape) == 1 and not reference.dtype.startswith("complex")
+    is_series = len(reference.shape) == 1 and not is_complex
     series = Series(tolerance, scale) if is_series else None
     equal = True
     for b, a in zip(

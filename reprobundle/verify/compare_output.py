@@ -225,7 +225,7 @@ class _Comparison:
             notes: Mapping[str, str] = {}
             if self.rule is not None:
                 left, right, notes = equivalent(self.rule, left, right, self._tolerance)
-            parts = compare_arrays(left, right, self._tolerance)
+            parts = compare_arrays(left, right, self._tolerance, self._scales())
         parts = tuple(_noted(part, notes.get(part.name, "")) for part in parts)
         whole = "" if not is_checkpoint else _REST_OF_CHECKPOINT
         return self._from_parts(parts, tuple(sorted(ignored)), unseen=whole)
@@ -282,6 +282,12 @@ class _Comparison:
 
     def _tolerance(self, dtype: str) -> Tolerance | None:
         return tolerance_for(self.policy, self.reference.name, dtype, self.devices)
+
+    def _scales(self) -> Mapping[str, float]:
+        """Return the scale of each array as the reference's record states it."""
+        from reprobundle.verify.sampled_moments import root_mean_square
+
+        return {one.name: root_mean_square(one) for one in self.reference.arrays}
 
     def _streams(
         self, stack: ExitStack, *, tensors: bool = False

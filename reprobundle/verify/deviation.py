@@ -24,9 +24,10 @@ from reprobundle.outputs.norms import (
     scratch,
     square,
 )
-from reprobundle.verify.samples import Sample
+from reprobundle.verify.samples import Sample, Sampling
 from reprobundle.verify.screening import Record, Screening
 
+_LARGEST_FLOOR = 1e38
 _IN_FLOAT32 = frozenset({"float32", "float16", "bfloat16"})
 
 
@@ -70,15 +71,16 @@ class Deviation:
         self.max_abs = self.max_rel = 0.0
         self.squares_b, self.squares_a = ScaledSum(), ScaledSum()
         self.product, self.squares_d = ScaledSum(), ScaledSum()
-        self.sample_abs, self.sample_rel = Sample(elements), Sample(elements)
+        self._sampling = Sampling(elements)
+        self.sample_abs, self.sample_rel = Sample(), Sample()
         self.worst: int | None = None
         self.worst_reference = self.worst_replay = ""
         self._excess = -math.inf
         self._scratch = scratch(3, self._type)
         self._real = scratch(3, np.dtype("float64"))
-        # Where every value belongs to the sample, all of them are needed anyway.
-        many = self.sample_abs.stretch > 1 and not wide
-        self._screening = Screening(tolerance, self._floor) if many else None
+        # A larger floor than float32 holds belongs to values that it does not hold.
+        fits = not wide and self._floor < _LARGEST_FLOOR
+        self._screening = Screening(tolerance, self._floor) if fits else None
 
     def add(self, reference: Array, replay: Array, places: Array | None = None) -> None:
         """Add one block of pairs.
@@ -88,86 +90,69 @@ class Deviation:
             replay: The same length.
             places: Position of each pair; by default they follow the ones before.
         """
-        for start in range(0, reference.size, STEP_ELEMENTS):
-            part = slice(start, start + STEP_ELEMENTS)
-            self._step(
-                reference[part],
-                replay[part],
-                None if places is None else places[part],
-            )
-
-    def _step(self, reference: Array, replay: Array, places: Array | None) -> None:
-        size = reference.size
         with np.errstate(all="ignore"):
-            if places is None and self._settled(reference, replay):
-                self.elements += size
-                return
-            b, a = self._scratch[0][:size], self._scratch[1][:size]
-            np.copyto(b, reference, casting="unsafe")
-            np.copyto(a, replay, casting="unsafe")
-            squares = square(b), square(a)
-            if plain(squares[0], b) and plain(squares[1], a):
-                self._finite(b, a, places, squares)
-            else:
-                self._mixed(b, a, places)
-        self.elements += size
+            self._sample(reference, replay)
+            for start in range(0, reference.size, STEP_ELEMENTS):
+                part = slice(start, start + STEP_ELEMENTS)
+                self._step(
+                    reference[part],
+                    replay[part],
+                    None if places is None else places[part],
+                )
 
-    def _settled(self, reference: Array, replay: Array) -> bool:
-        """Add a step that changes no largest figure the cheap way, if it is one."""
-        if self._screening is None or reference.dtype.name not in _IN_FLOAT32:
-            return False
-        record = Record(self.max_abs, self.max_rel, self._excess)
-        error = self._screening.error_if_settled(reference, replay, record)
-        if error is None:
-            return False
-        size = reference.size
-        b, a, d = (values[:size] for values in self._scratch)
-        np.copyto(b, reference)
-        np.copyto(a, replay)
-        np.copyto(d, error)
-        left, right, apart = square(b), square(a), square(d)
-        self.squares_b.add(left)
-        self.squares_a.add(right)
-        self.squares_d.add(apart)
-        # |a - b|^2 = |a|^2 + |b|^2 - 2ab
-        self.product.add((left + right - apart) / 2)
-        self.finite += size
-        self._sample(b, a)
-        return True
-
-    def _sample(self, b: Array, a: Array) -> None:
-        """Keep the sampled errors of a step without non-finite values."""
-        chosen = self.sample_abs.choose(b.size)
-        b, a = b[chosen], a[chosen]
-        error = np.abs(a - b)
+    def _sample(self, reference: Array, replay: Array) -> None:
+        """Keep the errors of the pairs of a block that belong to the sample."""
+        chosen = self._sampling.choose(reference.size)
+        b, a = reference[chosen].astype(self._type), replay[chosen].astype(self._type)
+        both = np.isfinite(b) & np.isfinite(a)
+        if not both.all():
+            b, a = b[both], a[both]
+        error, magnitude = np.abs(a - b), np.abs(b)
         self.sample_abs.keep(error)
-        magnitude = np.abs(b)
         if magnitude.size and magnitude.min() == 0.0:
             error, magnitude = error[magnitude > 0.0], magnitude[magnitude > 0.0]
         self.sample_rel.keep(error / magnitude)
 
+    def _step(self, reference: Array, replay: Array, places: Array | None) -> None:
+        size = reference.size
+        b, a, difference = (values[:size] for values in self._scratch)
+        settled = places is None and self._settled(reference, replay)
+        np.copyto(b, reference, casting="unsafe")
+        np.copyto(a, replay, casting="unsafe")
+        squares = square(b), square(a)
+        if plain(squares[0], b) and plain(squares[1], a):
+            np.subtract(a, b, out=difference)
+            self._add_norms(b, a, difference, squares)
+            self.finite += size
+            if not settled:
+                self._finite(b, a, difference, places)
+        else:
+            self._mixed(b, a, places)
+        self.elements += size
+
+    def _settled(self, reference: Array, replay: Array) -> bool:
+        """Whether a step in float32 is known to change no largest figure."""
+        if self._screening is None or reference.dtype.name not in _IN_FLOAT32:
+            return False
+        record = Record(self.max_abs, self.max_rel, self._excess)
+        return self._screening.settles(reference, replay, record)
+
     def add_same(self, reference: Array) -> None:
         """Add one block whose replay is bit for bit equal to it."""
-        for start in range(0, reference.size, STEP_ELEMENTS):
-            part = reference[start : start + STEP_ELEMENTS]
-            b = self._scratch[0][: part.size]
-            np.copyto(b, part, casting="unsafe")
-            total = square(b)
-            if plain(total, b):
-                self._add_equal_step(b, total)
-                self.elements += part.size
-            else:
-                self._step(part, part, None)
-
-    def _add_equal_step(self, b: Array, total: float) -> None:
-        for sums in (self.squares_b, self.squares_a, self.product):
-            sums.add(total)
-        self.finite += b.size
-        none = self._real[0][: b.size]
-        none.fill(0.0)
-        self.sample_abs.keep(none[self.sample_abs.choose(b.size)])
-        nonzero = none[: np.count_nonzero(b)]
-        self.sample_rel.keep(nonzero[self.sample_rel.choose(nonzero.size)])
+        with np.errstate(all="ignore"):
+            self._sample(reference, reference)
+            for start in range(0, reference.size, STEP_ELEMENTS):
+                part = reference[start : start + STEP_ELEMENTS]
+                b = self._scratch[0][: part.size]
+                np.copyto(b, part, casting="unsafe")
+                total = square(b)
+                if plain(total, b):
+                    for sums in (self.squares_b, self.squares_a, self.product):
+                        sums.add(total)
+                    self.finite += b.size
+                    self.elements += b.size
+                else:
+                    self._step(part, part, None)
 
     def _mixed(self, b: Array, a: Array, places: Array | None) -> None:
         """Add a step with NaN, infinities, or values whose squares leave float64."""
@@ -182,7 +167,11 @@ class Deviation:
         if not kept.size:
             return
         where = kept + self.elements if places is None else places[kept]
-        self._finite(b[kept], a[kept], where, None)
+        b, a = b[kept], a[kept]
+        difference = a - b
+        self._add_norms(b, a, difference, None)
+        self.finite += b.size
+        self._finite(b, a, difference, where)
 
     def _note_misplaced(
         self, misplaced: Array, b: Array, a: Array, places: Array | None
@@ -199,19 +188,12 @@ class Deviation:
         self.worst_replay = show(a[at], self._digits)
 
     def _finite(
-        self,
-        b: Array,
-        a: Array,
-        places: Array | None,
-        squares: tuple[float, float] | None,
+        self, b: Array, a: Array, difference: Array, places: Array | None
     ) -> None:
-        size = b.size
-        error, magnitude, ratio = (real[:size] for real in self._real)
+        """Add the largest errors and the count outside of a step's finite pairs."""
+        error, magnitude, ratio = (real[: b.size] for real in self._real)
         np.abs(b, out=magnitude)
-        difference = np.subtract(a, b, out=self._scratch[2][:size])
         np.abs(difference, out=error)
-        self._add_norms(b, a, difference, squares)
-        self.finite += size
         self.max_abs = max(self.max_abs, float(error.max()))
         self._add_ratios(error, magnitude, ratio)
         self._judge(error, magnitude, b, a, places)
@@ -226,8 +208,9 @@ class Deviation:
         if squares is not None:
             self.squares_b.add(squares[0])
             self.squares_a.add(squares[1])
-            self.product.add(product(b, a))
-            self.squares_d.add(square(difference))
+            apart = square(difference)
+            self.squares_d.add(apart)
+            self.product.add(_product(b, a, squares, apart))
             return
         exponents = exponent(b), exponent(a)
         b, a = b * 2.0 ** -exponents[0], a * 2.0 ** -exponents[1]
@@ -240,13 +223,11 @@ class Deviation:
 
     def _add_ratios(self, error: Array, magnitude: Array, ratio: Array) -> None:
         """Add relative errors; a reference of 0 has none."""
-        self.sample_abs.keep(error[self.sample_abs.choose(error.size)])
         np.divide(error, magnitude, out=ratio)
         if magnitude.min() == 0.0:
             ratio = ratio[magnitude > 0.0]
             if not ratio.size:
                 return
-        self.sample_rel.keep(ratio[self.sample_rel.choose(ratio.size)])
         self.max_rel = max(self.max_rel, float(ratio.max()))
 
     def _judge(
@@ -286,6 +267,13 @@ def show(value: object, digits: int = 17) -> str:
     if isinstance(value, float) and digits < 17:
         return f"{value:.{digits}g}"
     return str(value) if isinstance(value, str) else repr(value)
+
+
+def _product(b: Array, a: Array, squares: tuple[float, float], apart: float) -> float:
+    """Return the inner product, where safe from |a - b|^2 = |a|^2 + |b|^2 - 2ab."""
+    both = squares[0] + squares[1]
+    # Then no more than two bits of the difference of both sums cancel.
+    return (both - apart) / 2 if apart < both / 4 else product(b, a)
 
 
 def _same_components(b: Array, a: Array) -> Array:

@@ -11,30 +11,36 @@ from reprobundle.outputs.norms import Array
 SAMPLE_ELEMENTS = 1 << 20
 
 
-class Sample:
-    """Stratified sample of a stream of values, for its quantiles.
+class Sampling:
+    """Which places of a stream of pairs belong to its sample.
 
     Args:
-        expected: Number of values that will come; it sets the length of a stretch.
+        expected: Number of pairs that will come; it sets the length of a stretch.
     """
 
     def __init__(self, expected: int) -> None:
         self.stretch = max(1, -(-expected // SAMPLE_ELEMENTS))
         # A fixed seed: the same two outputs always give the same figures.
         self._places = np.random.default_rng(0)
-        self._kept: list[Array] = []
 
     def choose(self, size: int) -> Array | slice:
-        """Return the places of the next `size` values that belong to the sample."""
+        """Return the places of the next `size` pairs that belong to the sample."""
         if self.stretch == 1:
             return slice(None)
         starts = np.arange(0, size, self.stretch)
         places = starts + self._places.integers(0, self.stretch, starts.size)
         return places[places < size]
 
+
+class Sample:
+    """The figures of the sampled places, for their quantiles."""
+
+    def __init__(self) -> None:
+        self._kept: list[Array] = []
+
     def keep(self, values: Array) -> None:
-        """Keep the chosen values."""
-        self._kept.append(values.copy())
+        """Keep values; the caller must not change them afterwards."""
+        self._kept.append(values)
 
     def quantiles(self, *shares: float) -> tuple[float | None, ...]:
         """Return the smallest value that at least each share of the sample reaches."""

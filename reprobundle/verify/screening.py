@@ -47,32 +47,36 @@ class Screening:
     def __init__(self, tolerance: Tolerance, floor: float) -> None:
         self._rule = tolerance
         self._floor = np.float32(floor)
-        self._values = scratch(4, np.dtype("float32"))
+        self._values = scratch(3, np.dtype("float32"))
         self._flags = np.empty(STEP_ELEMENTS, np.bool_)
 
-    def error_if_settled(self, b: Array, a: Array, record: Record) -> Array | None:
-        """Return |a - b| in float32 if the step can change nothing, else None.
+    def settles(self, b: Array, a: Array, record: Record) -> bool:
+        """Whether the step can change neither a largest figure nor a count.
 
         Args:
             b: Reference; float32 or a type that float32 holds exactly.
-            a: Replay.
+            a: Replay, of the same dtype.
             record: The largest figures so far.
         """
-        rule = self._rule
-        if min(record.max_abs, record.max_rel, rule.atol) < _SMALLEST:
-            return None
-        error, magnitude, bound = (values[: b.size] for values in self._values[:3])
-        np.copyto(magnitude, b)
-        np.subtract(a, magnitude, out=error, dtype="f4")
+        if min(record.max_abs, record.max_rel, self._rule.atol) < _SMALLEST:
+            return False
+        error, magnitude, bound = (values[: b.size] for values in self._values)
+        if b.dtype == error.dtype:
+            np.subtract(a, b, out=error)
+        else:
+            np.copyto(magnitude, b)
+            np.copyto(error, a)
+            np.subtract(error, magnitude, out=error)
+            b = magnitude
         np.abs(error, out=error)
         # A NaN or an infinity on either side makes this comparison false.
         if not float(error.max()) < record.max_abs * (1 - _ROOM):
-            return None
-        np.abs(magnitude, out=magnitude)
+            return False
+        np.abs(b, out=magnitude)
         np.multiply(magnitude, np.float32(record.max_rel * (1 - _ROOM)), out=bound)
         if self._any_above(error, bound):
-            return None
-        return error if self._within(error, magnitude, bound, record) else None
+            return False
+        return self._within(error, magnitude, bound, record)
 
     def _within(
         self, error: Array, magnitude: Array, bound: Array, record: Record

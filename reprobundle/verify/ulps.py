@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np  # noqa: TID253 - this module is imported only to compare numbers
 
 from reprobundle.outputs.norms import Array
-from reprobundle.verify.samples import Sample
+from reprobundle.verify.samples import Sampling
 
 DTYPES = frozenset(
     {"float16", "float32", "float64", "bfloat16", "float8_e4m3fn", "float8_e5m2"}
@@ -27,29 +27,25 @@ class UlpHistogram:
     """
 
     def __init__(self, expected: int) -> None:
-        self._sample = Sample(expected)
-        self._pairs: list[tuple[Array, Array]] = []
-        self._equal = 0
+        self._sampling = Sampling(expected)
+        self._counts = np.zeros(MOST_BUCKETS, np.int64)
 
     def add(self, reference: Array, replay: Array) -> None:
         """Add one block; both of one dtype of `DTYPES`."""
-        chosen = self._sample.choose(reference.size)
-        self._pairs.append((reference[chosen].copy(), replay[chosen].copy()))
+        chosen = self._sampling.choose(reference.size)
+        # Counted at once, so that no pair has to be kept.
+        self._counts += _buckets(reference[chosen], replay[chosen])
 
     def add_same(self, reference: Array) -> None:
         """Add one block whose replay is bit for bit equal to it."""
-        chosen = self._sample.choose(reference.size)
-        self._equal += int(np.count_nonzero(np.isfinite(reference[chosen])))
+        chosen = self._sampling.choose(reference.size)
+        self._counts[0] += np.count_nonzero(np.isfinite(reference[chosen]))
 
     @property
     def buckets(self) -> tuple[int, ...]:
         """Finite pairs 0, 1, 2-3, 4-7, 8-15 … apart; the 33rd bucket is open."""
-        counts = np.zeros(MOST_BUCKETS, np.int64)
-        counts[0] = self._equal
-        for reference, replay in self._pairs:
-            counts += _buckets(reference, replay)
-        filled = np.flatnonzero(counts)
-        return tuple(counts[: filled[-1] + 1].tolist()) if filled.size else ()
+        filled = np.flatnonzero(self._counts)
+        return tuple(self._counts[: filled[-1] + 1].tolist()) if filled.size else ()
 
 
 def distances(reference: Array, replay: Array) -> Array:

@@ -336,3 +336,93 @@ def test_reads_both_files_in_step():
     streams = [io.BytesIO(files.npy(v)) for v in (np.asfortranarray(values), values)]
     (reference,), (replay,) = (read_arrays(stream, "npy") for stream in streams)
     assert compare_array(reference, replay, EXACT).equal
+
+
+# --- the scale that a record states ---------------------------------------------------
+
+
+def pair_with_floor():
+    draw = np.random.default_rng(5)
+    reference = draw.standard_normal(5000).astype("f4")
+    return reference, (reference * (1 + 1e-4 * draw.standard_normal(5000))).astype("f4")
+
+
+def test_a_stated_scale_spares_one_reading_and_changes_no_figure():
+    reference, replay = pair_with_floor()
+    rule = Tolerance(rtol=1e-4, atol=0.0, floor=1.0)
+    read = []
+
+    def counted(values):
+        one = named(values)
+
+        def blocks(elements):
+            read.append(1)
+            yield from one.blocks(elements)
+
+        return one._replace(blocks=blocks)
+
+    scale = root_mean_square(named(reference))
+    fast = compare_array(counted(reference), named(replay), rule, scale)
+    assert len(read) == 1
+    assert fast == compare_array(counted(reference), named(replay), rule)
+    assert len(read) == 3
+
+
+@pytest.mark.parametrize("stated", [0.0, 1e6, 1.0001, math.inf, math.nan])
+def test_a_wrong_stated_scale_loosens_nothing(stated):
+    reference, replay = pair_with_floor()
+    rule = Tolerance(rtol=1e-4, atol=0.0, floor=1.0)
+    result = compare_array(named(reference), named(replay), rule, stated)
+    assert result == compare_array(named(reference), named(replay), rule)
+    assert result.outside
+
+
+# --- against the plain definition -----------------------------------------------------
+
+
+def plainly(b, a, rule):
+    """Return the figures by their definitions, with no thought of speed or memory."""
+    b, a = b.astype("f8"), a.astype("f8")
+    both = np.isfinite(b) & np.isfinite(a)
+    same = (b == a) | (np.isnan(b) & np.isnan(a))
+    d, m = np.abs(a - b)[both], np.abs(b[both])
+    finite = b[np.isfinite(b)]
+    scale = math.sqrt(math.fsum(finite**2) / finite.size) if finite.size else 0.0
+    bound = rule.atol + rule.rtol * np.maximum(m, rule.floor * scale)
+    return {
+        "outside": int((d > bound).sum() + (~both & ~same).sum()),
+        "max_abs": d.max(initial=0.0) if d.size else None,
+        "max_rel": (d[m > 0] / m[m > 0]).max(initial=0.0) if (m > 0).any() else None,
+        "nan": int((np.isnan(b) & np.isnan(a)).sum()),
+        "infinite": int((same & np.isinf(b)).sum()),
+        "relative_l2": math.sqrt(math.fsum(d**2) / math.fsum(m**2))
+        if m.any()
+        else None,
+        "p50_abs": np.sort(d)[max(0, math.ceil(d.size / 2) - 1)] if d.size else None,
+    }
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "bfloat16", "float8_e5m2"])
+@given(data=st.data())
+@settings(max_examples=25, deadline=None)
+def test_every_figure_is_that_of_its_definition(dtype, data):
+    draw = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    size = data.draw(st.integers(1, 400))
+    kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    b = (draw.standard_normal(size) * 10.0 ** draw.integers(-3, 4, size)).astype(kind)
+    relative = 10.0 ** data.draw(st.integers(-6, 0))
+    a = (b.astype("f8") * (1 + relative * draw.standard_normal(size))).astype(kind)
+    specials = [np.nan, np.inf, -np.inf, 0.0, -0.0]
+    for side in (b, a):
+        at = draw.integers(0, size, data.draw(st.integers(0, 4)))
+        side[at] = draw.choice(specials, at.size).astype(kind)
+    rule = Tolerance(rtol=1e-3, atol=1e-6, floor=data.draw(st.sampled_from([0.0, 0.3])))
+    result = compare(b, a, rule)
+    with np.errstate(all="ignore"):
+        wanted = plainly(b, a, rule)
+    if result.equal:
+        wanted["outside"] = 0
+    for name, value in wanted.items():
+        got = getattr(result, name)
+        exact = got is None or value is None or name in ("outside", "nan", "infinite")
+        assert got == (value if exact else pytest.approx(value, rel=1e-9)), name
