@@ -58,6 +58,7 @@ BUDGET_SECONDS = {
     "format": 30,
     "outputs": 20,
     "pack": 8,
+    "port": 15,
     "recorder": 230,
     "replay": 90,
     "report": 25,

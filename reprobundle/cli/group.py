@@ -26,6 +26,7 @@ VERBS = {
     "inspect": "inspect",
     "wheels": "wheels",
     "diff": "diff",
+    "scan": "scan",
     "policy": "policy",
     "extract": "members",
     "cat": "members",

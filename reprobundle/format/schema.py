@@ -20,6 +20,7 @@ from reprobundle.format.lock import Lock
 from reprobundle.format.manifest import Manifest
 from reprobundle.format.policy import Policy
 from reprobundle.format.record import MemorySeries, Record
+from reprobundle.format.scan_report import ScanReport
 from reprobundle.format.selftest_report import SelftestReport
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -33,6 +34,7 @@ DOCUMENTS: dict[str, tuple[type, str]] = {
     "memory": (MemorySeries, "memory.json: all memory samples of one run"),
     "report": (Report, "What verify prints with --json"),
     "difference": (DifferenceReport, "What diff prints with --json"),
+    "scan": (ScanReport, "What scan prints with --json"),
     "selftest": (SelftestReport, "What selftest prints with --json"),
 }
 

@@ -15,8 +15,8 @@ CONTRACTS = Path(__file__).resolve().parents[2] / ".importlinter"
 LINTER = shutil.which("lint-imports", path=Path(sys.executable).parent)
 MODULES = (
     "__init__ __main__ cli errors "
-    "pack/__init__ replay/__init__ report/__init__ run/__init__ verify/__init__ "
-    "outputs/__init__ format/__init__ recorder/__init__"
+    "pack/__init__ replay/__init__ port/__init__ report/__init__ run/__init__ "
+    "verify/__init__ outputs/__init__ format/__init__ recorder/__init__"
 )
 
 pytestmark = pytest.mark.skipif(LINTER is None, reason="import-linter is not installed")

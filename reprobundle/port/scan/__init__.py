@@ -1,0 +1,1 @@
+"""Read a project for what needs an NVIDIA GPU; nothing of it is imported or run."""

@@ -1,0 +1,341 @@
+"""What Python code asks of CUDA, by its syntax tree; nothing is imported or run.
+
+A walk in reading order keeps the guards it stands behind. A place behind a guard is
+reported as guarded, with the guard's own words; one that runs in any case is a blocker.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from reprobundle.format.scan_report import ScanFinding
+from reprobundle.port.scan.dependencies import requirement_findings
+from reprobundle.port.scan.guards import catches_import, leaves, needs_cuda, without
+from reprobundle.port.scan.python_findings import (
+    Import,
+    PythonFindings,
+    is_cuda,
+    is_true,
+    parts,
+    text,
+)
+from reprobundle.port.scan.sources import Source
+
+_DEVICE_WORDS = frozenset(
+    {"device", "map_location", "device_map", "dev", "accelerator"}
+)
+_TAKES_DEVICE = frozenset({"to", "device", "tensor", "set_default_device", "Generator"})
+_REQUIREMENTS = frozenset({"install_requires", "setup_requires"})
+_ATTENTION = frozenset({"flash_attention_2", "flash_attention_3"})
+
+
+class PythonRead(NamedTuple):
+    """What was read in one source.
+
+    Attributes:
+        findings: Places that need CUDA.
+        imports: What it imports.
+        reason: Why it could not be read; empty if it could.
+    """
+
+    findings: list[ScanFinding]
+    imports: list[Import]
+    reason: str = ""
+
+
+def scan_python(source: Source) -> PythonRead:
+    """Return what one source asks of CUDA and what it imports."""
+    text = source.text
+    if source.cell:
+        # Magics and shell lines are no Python; the line numbers stay.
+        lines = ("" if re.match(r"\s*[%!?]", s) else s for s in text.splitlines())
+        text = "\n".join(lines)
+    try:
+        tree = ast.parse(text)
+        walk = _Walk(source)
+        walk.visit(tree)
+        walk.finish()
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        reason = f"no Python 3 that can be parsed: {type(error).__name__}"
+        return PythonRead([], [], reason)
+    return PythonRead(walk.findings, walk.imports)
+
+
+class _Walk(PythonFindings, ast.NodeVisitor):
+    """Collect findings of one file."""
+
+    # Guards.
+
+    @contextmanager
+    def _behind(self, guard: str) -> Iterator[None]:
+        self._guards.append(guard)
+        try:
+            yield
+        finally:
+            self._guards.pop()
+
+    def _block(self, body: list[ast.stmt]) -> None:
+        """Walk statements; one that leaves without CUDA guards those after it."""
+        pushed = 0
+        for statement in body:
+            self.visit(statement)
+            if isinstance(statement, ast.If) and not statement.orelse:
+                rest = needs_cuda(without(statement.test), self._flags)
+                if rest is True and leaves(statement.body, raising=False):
+                    self._guards.append(f"after line {statement.lineno}")
+                    pushed += 1
+        del self._guards[len(self._guards) - pushed :]
+
+    def _branch(self, test: ast.expr, body: object, other: object) -> None:
+        answer = needs_cuda(test, self._flags)
+        self.visit(test)
+        words = f"if {ast.unparse(test)}"
+        opposite = needs_cuda(without(test), self._flags)
+        for part, behind in ((body, answer is True), (other, opposite is True)):
+            if behind:
+                with self._behind(words):
+                    self._part(part)
+            else:
+                self._part(part)
+
+    def _part(self, part: object) -> None:
+        if isinstance(part, list):
+            self._block(part)
+        elif isinstance(part, ast.AST):
+            self.visit(part)
+
+    def visit_Module(self, node: ast.Module) -> None:
+        self._block(node.body)
+
+    def visit_If(self, node: ast.If) -> None:
+        demanded = needs_cuda(node.test, self._flags) is False
+        about = self._about_cuda(node.test)
+        if demanded and about and leaves(node.body, raising=True):
+            self._demand(node.lineno, "ends where there is no CUDA")
+        self._branch(node.test, node.body, node.orelse)
+
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        self._branch(node.test, node.body, node.orelse)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> None:
+        first, *rest = node.values
+        self.visit(first)
+        answer = needs_cuda(first, self._flags)
+        is_guard = answer is isinstance(node.op, ast.And) and answer is not None
+        for value in rest:
+            if is_guard:
+                with self._behind(ast.unparse(first)):
+                    self.visit(value)
+            else:
+                self.visit(value)
+
+    def visit_Try(self, node: ast.Try) -> None:
+        if catches_import(node):
+            with self._behind(f"try, line {node.lineno}"):
+                self._block(node.body)
+        else:
+            self._block(node.body)
+        for handler in node.handlers:
+            self._block(handler.body)
+        self._block(node.orelse)
+        self._block(node.finalbody)
+
+    def visit_With(self, node: ast.With) -> None:
+        for item in node.items:
+            self.visit(item.context_expr)
+        words = " ".join(ast.unparse(item.context_expr) for item in node.items)
+        if "suppress" in words and "Import" in words:
+            with self._behind(words):
+                self._block(node.body)
+        else:
+            self._block(node.body)
+
+    def visit_Match(self, node: ast.Match) -> None:
+        for case in node.cases:
+            words = ast.unparse(case.pattern)
+            if re.search(r"['\"](cuda|gpu|nccl)", words):
+                with self._behind(f"case {words}"):
+                    self._block(case.body)
+            else:
+                self._block(case.body)
+
+    def visit_Assert(self, node: ast.Assert) -> None:
+        if needs_cuda(node.test, self._flags) is True and self._about_cuda(node.test):
+            self._demand(node.lineno, "asserts that there is CUDA")
+        else:
+            self.visit(node.test)
+
+    def _about_cuda(self, test: ast.expr) -> bool:
+        return "cuda" in ast.unparse(test)
+
+    # Scopes.
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        self._defaults(node.args)
+        decorators = " ".join(ast.unparse(one) for one in node.decorator_list)
+        for decorator in node.decorator_list:
+            self._dotted_use(decorator)
+            self.visit(decorator)
+        self._functions.append(node.name)
+        guards, flags = self._guards, self._flags
+        # A guard around the definition is one of its body as well.
+        self._guards = list(guards)
+        if re.search(r"skip|require_(cuda|gpu)|requires_cuda", decorators):
+            self._guards.append("decorator")
+        self._block(node.body)
+        self._guards, self._flags = guards, flags
+        self._functions.pop()
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self.visit_FunctionDef(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        own = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
+        before, self._own_methods = self._own_methods, own
+        self._block(node.body)
+        self._own_methods = before
+
+    def visit_For(self, node: ast.For) -> None:
+        self.visit(node.iter)
+        self._block([*node.body, *node.orelse])
+
+    def visit_While(self, node: ast.While) -> None:
+        self._branch(node.test, node.body, node.orelse)
+
+    def _defaults(self, arguments: ast.arguments) -> None:
+        for default in [*arguments.defaults, *arguments.kw_defaults]:
+            if default is not None and any(map(is_cuda, parts(default))):
+                because = "is a default that a caller can change"
+                self._device(default, "setting", because)
+            elif default is not None:
+                self.visit(default)
+
+    # Names.
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            top = alias.name.partition(".")[0]
+            self._names[alias.asname or top] = alias.name if alias.asname else top
+            self._remember(node.lineno, alias.name)
+            self._import(node.lineno, alias.name)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        base = "." * node.level + (node.module or "")
+        self._remember(node.lineno, base)
+        for alias in node.names:
+            joined = base if base.endswith(".") else f"{base}."
+            self._remember(node.lineno, joined + alias.name)
+        if node.level or not node.module:
+            return
+        found = self._import(node.lineno, node.module)
+        for alias in node.names:
+            dotted = f"{node.module}.{alias.name}"
+            self._names[alias.asname or alias.name] = dotted
+            if not found:
+                self._import(node.lineno, dotted)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        targets = [ast.unparse(target) for target in node.targets]
+        answer = needs_cuda(node.value, self._flags)
+        self._flags = self._flags - set(targets)
+        if answer is True:
+            self._flags |= set(targets)
+        last = targets[0].rpartition(".")[2].lower()
+        if is_cuda(node.value) and last.strip("_") in _DEVICE_WORDS:
+            self._device(node.value, "blocker", "names CUDA outright")
+        elif last == "attn_implementation" and text(node.value) in _ATTENTION:
+            self._attention(node.value)
+        else:
+            self.visit(node.value)
+
+    # Calls.
+
+    def visit_Call(self, node: ast.Call) -> None:
+        if not self._guards:
+            self._called.add(ast.unparse(node.func).rpartition(".")[2])
+        dotted = self._dotted(node.func)
+        if dotted in {"importlib.import_module", "__import__"} or (
+            isinstance(node.func, ast.Name) and node.func.id == "__import__"
+        ):
+            self._late(node)
+            return
+        if not self._call(node, dotted):
+            self.visit(node.func)
+        last = node.func.attr if isinstance(node.func, ast.Attribute) else dotted
+        last = last.rpartition(".")[2]
+        for argument in node.args:
+            if is_cuda(argument) and last == "autocast":
+                because = "autocast for CUDA is switched off where there is none"
+                self._device(argument, "check", because)
+            elif is_cuda(argument) and last in _TAKES_DEVICE:
+                self._device(argument, "blocker", "names CUDA outright")
+            else:
+                self.visit(argument)
+        for keyword in node.keywords:
+            self._keyword(keyword, last)
+
+    def _call(self, node: ast.Call, dotted: str) -> bool:
+        """Report what is called; return whether its name was dealt with."""
+        if dotted == "torch.distributed.init_process_group":
+            return self._group(node, dotted)
+        if dotted and self._dotted_use(node.func, called=True):
+            return True
+        func = node.func
+        if isinstance(func, ast.Attribute) and func.attr == "cuda" and not dotted:
+            on_self = isinstance(func.value, ast.Name) and func.value.id == "self"
+            if not (on_self and "cuda" in self._own_methods):
+                because = "moves to a CUDA device outright"
+                self._put_device(node.lineno, ".cuda()", "blocker", because)
+            self.visit(func.value)
+            return True
+        return False
+
+    def _keyword(self, keyword: ast.keyword, called: str) -> None:
+        value, name = keyword.value, keyword.arg or ""
+        cuda_inside = any(map(is_cuda, parts(value)))
+        if cuda_inside and name == "default" and called == "add_argument":
+            self._device(value, "setting", "is a default of the command line")
+        elif is_cuda(value) and name in _DEVICE_WORDS:
+            self._device(value, "blocker", "names CUDA outright")
+        elif is_cuda(value) and name == "device_type":
+            because = "autocast for CUDA is switched off where there is none"
+            self._device(value, "check", because)
+        elif name == "attn_implementation" and text(value) in _ATTENTION:
+            self._attention(value)
+        elif name in _REQUIREMENTS and called == "setup":
+            self._required(value, extra="")
+        elif name == "extras_require" and called == "setup":
+            self._required(value, extra="an extra")
+        elif name == "non_blocking" and is_true(value):
+            self._put_device(
+                value.lineno,
+                "non_blocking",
+                "check",
+                "an asynchronous copy to or from MPS can carry wrong numbers",
+                remedy="copy without non_blocking on MPS",
+            )
+        else:
+            self.visit(value)
+
+    def _required(self, value: ast.expr, *, extra: str) -> None:
+        for node in ast.walk(value):
+            wanted = text(node)
+            if wanted and isinstance(node, ast.expr):
+                one = Source(self._source.path, wanted)
+                line = node.lineno
+                for found in requirement_findings(one, line, wanted, extra=extra):
+                    self._put_finding(found)
+
+    # Leaves.
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        if not self._dotted_use(node):
+            self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if self._names.get(node.id, "").count("."):
+            self._dotted_use(node)

@@ -1,0 +1,198 @@
+"""Scan a project: read every text, say what blocks a run on a Mac, and what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from reprobundle.format.scan_report import (
+    STANDINGS,
+    Mention,
+    NotRead,
+    ScanFinding,
+    ScanReport,
+)
+from reprobundle.port.scan import dependencies, other_files
+from reprobundle.port.scan.action import choose_action
+from reprobundle.port.scan.packages import normalised
+from reprobundle.port.scan.python_code import scan_python
+from reprobundle.port.scan.python_findings import Import
+from reprobundle.port.scan.reach import only_where_reached
+from reprobundle.port.scan.sources import Source, read_sources
+
+# The words that a search by hand would look for.
+WORDS = re.compile(
+    r"\b(cuda|cudnn|nccl|nvcc|triton|flash[_-]attn|cpp_extension|nvtx|pynvml|"
+    r"bitsandbytes|xformers|deepspeed|apex)\b|\w\.cu\b",
+    re.IGNORECASE,
+)
+MOST_MENTIONS = 2000
+EXIT_NOTHING_BLOCKS = 0
+EXIT_BLOCKED = 10
+_ASIDE = re.compile(
+    r"(^|/)(tests?|testing|docs?|benchmarks?|\.github|ci)/"
+    r"|(^|/)(test_\w+|conftest)\.py$"
+)
+_SHEBANG = re.compile(r"#!.*\b(ba|z)?sh\b")
+_CONDA = re.compile(r"^dependencies:", re.MULTILINE)
+_LOCKS = frozenset({"uv.lock", "poetry.lock", "pylock.toml", "pdm.lock"})
+_KERNELS = frozenset({".cu", ".cuh", ".ptx", ".cpp", ".cc", ".h", ".hpp", ".c"})
+_SCRIPTS = frozenset({".sh", ".bash", ".slurm", ".sbatch", ".dockerfile", ".mk"})
+_SETTINGS = frozenset({".yaml", ".yml", ".json", ".toml"})
+
+
+def scan(target: Path) -> ScanReport:
+    """Return what `target` needs of CUDA; nothing in it is imported or run.
+
+    Args:
+        target: A folder, a file or a bundle.
+
+    Raises:
+        BadCallError: There is nothing to read.
+        BundleError: The bundle cannot be read.
+    """
+    pile = _Pile()
+    for source in read_sources(target):
+        if isinstance(source, NotRead):
+            pile.not_read.append(source)
+        else:
+            pile.add(source)
+    reached = only_where_reached(pile.foreign(), pile.imports)
+    findings = [_placed(one) for one in reached]
+    findings.sort(key=_order)
+    whole = not any(one.matters for one in pile.not_read)
+    action, rule, reason = choose_action(findings, whole=whole)
+    blocked = any(one.standing == "blocker" for one in findings)
+    return ScanReport(
+        target=str(target),
+        action=action,
+        rule=rule,
+        reason=reason,
+        findings=tuple(findings),
+        mentions=tuple(pile.mentions[:MOST_MENTIONS]),
+        not_read=tuple(pile.not_read),
+        files=len(pile.names),
+        exit_status=EXIT_BLOCKED if blocked or not whole else EXIT_NOTHING_BLOCKS,
+    )
+
+
+class _Pile:
+    """All that was read so far."""
+
+    def __init__(self) -> None:
+        self.findings: list[ScanFinding] = []
+        self.imports: list[Import] = []
+        self.mentions: list[Mention] = []
+        self.not_read: list[NotRead] = []
+        self.names: set[str] = set()
+
+    def add(self, source: Source) -> None:
+        """Read one source."""
+        self.names.add(source.path)
+        first = len(self.findings)
+        if source.suffix in {".py", ".pyi"}:
+            self._python(source)
+        else:
+            for one in _scan_other(source, source.name, source.suffix):
+                if isinstance(one, str):
+                    self._unread(source, one, matters=True)
+                else:
+                    self.findings.append(one)
+        lines = {one.line for one in self.findings[first:]}
+        self.mentions += _mentions(source, lines)
+
+    def foreign(self) -> list[ScanFinding]:
+        """Return the findings, without a package that is the project itself."""
+        tops = {n.split("/")[-2] for n in self.names if n.endswith("/__init__.py")}
+        own = {normalised(name) for name in tops}
+        packages = {"cuda-package", "distributed"}
+        return [
+            one
+            for one in self.findings
+            if one.rule not in packages or normalised(one.term) not in own
+        ]
+
+    def _python(self, source: Source) -> None:
+        read = scan_python(source)
+        self.findings += read.findings
+        self.imports += read.imports
+        if read.reason:
+            self._unread(source, read.reason, matters=source.suffix == ".py")
+        if source.cell:
+            magics = (_magic(line) for line in source.text.splitlines())
+            shell = source._replace(text="\n".join(magics))
+            found = other_files.shell_script(shell)
+            self.findings += [_in_cell(one, source.cell) for one in found]
+
+    def _unread(self, source: Source, reason: str, *, matters: bool) -> None:
+        cell = f", cell {source.cell}" if source.cell else ""
+        one = NotRead(path=source.path + cell, reason=reason, matters=matters)
+        self.not_read.append(one)
+
+
+def _magic(line: str) -> str:
+    return line.lstrip("!% ") if line.lstrip()[:1] in {"!", "%"} else ""
+
+
+def _in_cell(found: ScanFinding, cell: int) -> ScanFinding:
+    return msgspec.structs.replace(found, cell=cell)
+
+
+def _scan_other(source: Source, name: str, suffix: str) -> Iterator[ScanFinding | str]:
+    if dependencies.is_requirements(source):
+        yield from dependencies.requirements_file(source)
+    elif name == "pyproject.toml":
+        yield from dependencies.project_file(source)
+    elif name in _LOCKS:
+        yield from dependencies.lock_file(source)
+    elif name == "setup.cfg":
+        yield from _setup_cfg(source)
+    elif suffix in _KERNELS:
+        yield from other_files.own_kernel(source)
+    elif _is_script(source):
+        yield from other_files.shell_script(source)
+    elif suffix in _SETTINGS:
+        if suffix in {".yml", ".yaml"} and _CONDA.search(source.text):
+            yield from dependencies.conda_file(source)
+        else:
+            yield from other_files.settings_file(source)
+
+
+def _is_script(source: Source) -> bool:
+    named = source.name.startswith(("dockerfile", "makefile"))
+    return named or source.suffix in _SCRIPTS or bool(_SHEBANG.match(source.text))
+
+
+def _setup_cfg(source: Source) -> Iterator[ScanFinding]:
+    section = key = ""
+    for number, line in enumerate(source.text.splitlines(), 1):
+        if line.startswith("["):
+            section = line.strip("[] ")
+        elif match := re.match(r"(\w[\w.-]*)\s*=\s*(.*)", line):
+            key, line = match[1], match[2]
+        extra = f"the extra {key}" if section == "options.extras_require" else ""
+        if (extra or key == "install_requires") and line.strip():
+            text = line.strip()
+            yield from dependencies.requirement_findings(
+                source, number, text, extra=extra
+            )
+
+
+def _placed(found: ScanFinding) -> ScanFinding:
+    if found.standing in {"blocker", "check"} and _ASIDE.search(found.path):
+        because = f"{found.because}; in tests, documents or benchmarks"
+        return msgspec.structs.replace(found, standing="aside", because=because)
+    return found
+
+
+def _mentions(source: Source, lines: set[int]) -> Iterator[Mention]:
+    for number, line in enumerate(source.text.splitlines(), 1):
+        if number not in lines and (match := WORDS.search(line)):
+            yield Mention(path=source.path, line=number, term=match[0].lower())
+
+
+def _order(found: ScanFinding) -> tuple[int, str, int, int]:
+    return STANDINGS.index(found.standing), found.path, found.cell, found.line
