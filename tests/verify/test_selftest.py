@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 
 from reprobundle.errors import BadCallError, BundleError
@@ -12,6 +13,7 @@ from reprobundle.format.digests import digest_bytes
 from reprobundle.format.record import ErrorReport, Outcome, Phase
 from reprobundle.verify.selftest.selftest import MUTATIONS, selftest
 from reprobundle.verify.verify import verify_bundle
+from tests.outputs import files
 from tests.verify.builder import Bench, Run
 
 STEPPED = Phase(
@@ -156,3 +158,30 @@ def test_the_page_lists_every_mutation_with_its_reasons():
     for mutation in MUTATIONS:
         reasons = ", ".join(f"`{reason}`" for reason in sorted(mutation.reasons))
         assert f"| `{mutation.name}` | {mutation.title} | {reasons} |" in page
+
+
+OF_ARRAYS = (
+    "other-value",
+    "nan-in-replay",
+    "other-shape",
+    "other-dtype",
+    "zeros",
+    "nan-on-both-sides",
+)
+
+
+@pytest.fixture(scope="module")
+def checkpoint_rows(tmp_path_factory):
+    """A run whose only output is a checkpoint, with its tensors exported."""
+    values = np.linspace(1, 2, 12, dtype="f4")
+    tensors = files.safetensors({"w": ("F32", (3, 4), values.tobytes())})
+    run = Run({"model.pt": b"\x80\x02}1."}, tensors={"model.pt": tensors})
+    made = Bench(tmp_path_factory.mktemp("checkpoint"), reference=run, repeat=run)
+    return rows(selftest(made.pack().path))
+
+
+@pytest.mark.parametrize("name", OF_ARRAYS)
+def test_values_of_a_checkpoint_are_altered_too(checkpoint_rows, name):
+    row = checkpoint_rows[name]
+    assert (row.result, row.copies) == ("caught", 1)
+    assert "output-not-compared" not in row.reasons

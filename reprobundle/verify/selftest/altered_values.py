@@ -30,11 +30,22 @@ def float_output(record: Record, policy: Policy) -> Output:
     """
     for output in record.outputs:
         rule = rule_for(policy, output.name)
-        if output.format not in _FORMATS or (rule is not None and not rule.compare):
+        if not _is_readable(output) or (rule is not None and not rule.compare):
             continue
         if any(_is_changeable(array.dtype, array.shape) for array in output.arrays):
             return output
-    raise NotPossibleError("no output is a float array in an npy or safetensors file")
+    message = "no output is a float array in an npy, safetensors or checkpoint file"
+    raise NotPossibleError(message)
+
+
+def _is_readable(output: Output) -> bool:
+    """Whether the arrays can be read without torch: a checkpoint's own never are."""
+    return output.format in _FORMATS or bool(output.arrays_member)
+
+
+def arrays_member(output: Output) -> str:
+    """Return the member that holds the arrays: of a checkpoint the exported ones."""
+    return output.arrays_member or output.member
 
 
 def with_array_changed(output: Output, data: bytes, change: Change) -> bytes:

@@ -166,9 +166,13 @@ def _output_and_record_disagree(subject: Subject) -> Iterator[Made]:
 
 def _nan_on_both_sides(subject: Subject) -> Iterator[Made]:
     output = values.float_output(subject.reference, subject.sealed.policy)
-    path = reference_member(output.member)
+    member = values.arrays_member(output)
+    path = reference_member(member)
     data = values.with_array_changed(output, subject.read(path), values.with_nan)
-    new = described(subject.folder, output, data, output.member)
+    new = described(subject.folder, output, data, member)
+    if output.arrays_member:
+        # The checkpoint itself stays as it is: nobody opens it.
+        new = msgspec.structs.replace(output, arrays=new.arrays)
     record = msgspec.structs.replace(
         subject.reference,
         outputs=tuple(
@@ -178,7 +182,7 @@ def _nan_on_both_sides(subject: Subject) -> Iterator[Made]:
             ContentMember(
                 name=one.name, size_bytes=len(data), blake3=digest_bytes(data)
             )
-            if one.name == output.member
+            if one.name == member
             else one
             for one in subject.reference.members
         ),
@@ -193,7 +197,9 @@ def _sharing(subject: Subject, path: str) -> frozenset[str]:
     tops = tuple(
         f"runs/{number}/"
         for number, record in subject.sealed.runs.items()
-        if any(output.member == path for output in record.outputs)
+        if any(
+            path in (output.member, output.arrays_member) for output in record.outputs
+        )
     )
     return frozenset(one for one in subject.roles if one.startswith(tops))
 

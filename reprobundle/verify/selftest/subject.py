@@ -142,16 +142,31 @@ class Draft:
         """Return a draft whose record has other fields."""
         return Draft(msgspec.structs.replace(self.record, **changes), self.files)
 
-    def with_output(self, folder: Path, old: Output, data: bytes) -> Draft:
-        """Return a draft that says truthfully that an output came out as `data`."""
+    def with_output(
+        self, folder: Path, old: Output, data: bytes, tensors: bytes | None = None
+    ) -> Draft:
+        """Return a draft that says truthfully that an output came out as `data`.
+
+        Args:
+            folder: A folder for temporary files.
+            old: The output that came out otherwise.
+            data: Its other content.
+            tensors: For a checkpoint, what was exported of it.
+        """
         member = f"outputs/{old.name.replace(':', '/')}"
-        new = described(folder, old, data, member)
+        files = {member: data}
+        exported = ""
+        if tensors is not None:
+            exported = f"tensors/{old.name}.safetensors"
+            files[exported] = tensors
+        new = described(folder, old, data, member, tensors=tensors)
+        new = msgspec.structs.replace(new, arrays_member=exported)
         outputs = tuple(
             new if output.name == old.name else output for output in self.record.outputs
         )
         return Draft(
             msgspec.structs.replace(self.record, outputs=outputs),
-            {**self.files, member: data},
+            {**self.files, **files},
         )
 
     def without_outputs(self, *names: str) -> Draft:
@@ -195,11 +210,15 @@ class Echo:
         return target
 
 
-def described(folder: Path, old: Output, data: bytes, member: str) -> Output:
+def described(
+    folder: Path, old: Output, data: bytes, member: str, *, tensors: bytes | None = None
+) -> Output:
     """Return the truth about `data` as the output `old`."""
-    path = folder / "output"
+    path, exported = folder / "output", folder / "tensors"
     path.write_bytes(data)
-    seen = summarise(old.name, path)
+    if tensors is not None:
+        exported.write_bytes(tensors)
+    seen = summarise(old.name, path, tensors=None if tensors is None else exported)
     return msgspec.structs.replace(
         old,
         kind=seen.kind,
