@@ -7,10 +7,11 @@ decimal.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Literal, NamedTuple
 
-CellKind = Literal["integer", "number", "text", "bool", "null", "empty"]
+CellKind = Literal["integer", "number", "text", "bool", "null", "empty", "unreachable"]
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,400}", re.ASCII)
 _DECIMAL = re.compile(
@@ -34,7 +35,8 @@ class Cell(NamedTuple):
     """One value.
 
     Attributes:
-        kind: Its type; ``empty`` is an empty list or object of a document.
+        kind: Its type; ``empty`` is an empty list or object of a document, and
+            ``unreachable`` a decimal number of a document beyond float64.
         text: As written.
         value: The number for ``integer`` and ``number``, else 0.
     """
@@ -57,9 +59,30 @@ def read_cell(text: str) -> Cell:
     if _INTEGER.fullmatch(bare):
         return Cell("integer", text, int(bare))
     if _DECIMAL.fullmatch(bare):
-        return Cell("number", text, float(bare))
+        return decimal_cell(text)
     special = _NOT_FINITE.get(bare.lower())
     return Cell("number", text, float(special)) if special else Cell("text", text)
+
+
+def decimal_cell(text: str) -> Cell:
+    """Return the cell of a decimal number.
+
+    One that no float64 reaches is text: read as infinity, 1e400 would equal 2e400.
+    """
+    value = float(text)
+    return Cell("text", text) if math.isinf(value) else Cell("number", text, value)
+
+
+class Unreachable(str):
+    """A decimal number of a JSON document that no float64 reaches, as written."""
+
+    __slots__ = ()
+
+
+def json_decimal(text: str) -> float | Unreachable:
+    """Return what a JSON reader makes of a decimal number."""
+    value = float(text)
+    return Unreachable(text) if math.isinf(value) else value
 
 
 def json_cell(value: object) -> Cell:
@@ -74,4 +97,7 @@ def json_cell(value: object) -> Cell:
         return Cell("number", repr(value), value)
     if isinstance(value, (list, dict)):
         return Cell("empty", "[]" if isinstance(value, list) else "{}")
+    if isinstance(value, Unreachable):
+        # Of another kind than a string of the same letters.
+        return Cell("unreachable", str(value))
     return Cell("text", str(value))

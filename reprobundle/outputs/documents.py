@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from reprobundle.errors import UnreadableOutputError
-from reprobundle.outputs.cells import Cell, json_cell
+from reprobundle.outputs.cells import Cell, json_cell, json_decimal
 
 LARGEST_DOCUMENT_BYTES = 64 << 20
 DEEPEST_LEVEL = 200
@@ -76,7 +76,7 @@ def _parse(text: str, file_format: str) -> object:
 
 
 def _parse_one(text: str) -> object:
-    return json.loads(text, object_pairs_hook=_without_twins)
+    return json.loads(text, object_pairs_hook=_without_twins, parse_float=json_decimal)
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

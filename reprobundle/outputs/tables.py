@@ -6,7 +6,7 @@ import contextlib
 import csv
 import io
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, count
 from typing import BinaryIO, NamedTuple
 
 from reprobundle.errors import UnreadableOutputError
@@ -87,13 +87,23 @@ def _table(rows: Iterator[list[str]]) -> Table:
 
 
 def _distinct(names: list[str]) -> tuple[str, ...]:
-    """Return the header with a number added to a name that came before."""
-    seen: dict[str, int] = {}
+    """Return the header with a number added to a name that came before.
+
+    A name made so never equals one that stands in the header: a column that shares
+    its name with another one would not be compared.
+    """
+    stripped = [name.strip() for name in names]
+    taken = set(stripped)
+    seen: set[str] = set()
     result = []
-    for raw in names:
-        name = raw.strip()
-        seen[name] = seen.get(name, 0) + 1
-        result.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    for name in stripped:
+        unique = name
+        if name in seen:
+            numbered = (f"{name}#{number}" for number in count(2))
+            unique = next(other for other in numbered if other not in taken)
+            taken.add(unique)
+        seen.add(name)
+        result.append(unique)
     return tuple(result)
 
 

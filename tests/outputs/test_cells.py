@@ -13,7 +13,7 @@ from reprobundle.outputs.cells import json_cell, read_cell
         ("3.0", "number", 3.0),
         (".5", "number", 0.5),
         ("1e-3", "number", 1e-3),
-        ("1e999", "number", math.inf),
+        ("1e999", "text", 0),
         ("-Inf", "number", -math.inf),
         ("True", "text", 0),
         ("", "text", 0),

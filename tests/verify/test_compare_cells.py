@@ -172,3 +172,71 @@ def test_ignored_keys_are_left_out_at_any_depth():
 def test_json_lines_are_compared_line_by_line():
     cells = documents(b'{"l": 1.5}\n{"l": 0.5}\n', b'{"l": 1.5}\n', file_format="jsonl")
     assert "1 values missing" in problems(cells)["[].l"]
+
+
+# --- ways to slip past ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("header", [b"x,x,x#2", b"x#2,x,x", b"x,x#2,x", b"x,x,x,x#2"])
+def test_each_of_many_columns_of_one_name_is_compared(header):
+    width = header.count(b",") + 1
+    for place in range(width):
+        replay = [b"1.5"] * width
+        replay[place] = b"9.5"
+        cells = tables(
+            header + b"\n" + b",".join([b"1.5"] * width),
+            header + b"\n" + b",".join(replay),
+        )
+        assert len(parts(cells)) == width
+        assert problems(cells), place
+
+
+@pytest.mark.parametrize("other", [b"2e400", b"inf", b"-1e400", b"1e401", b'"1e400"'])
+def test_numbers_beyond_float64_are_not_all_infinity(other):
+    assert problems(tables(b"x,y\n1e400,a\n", b"x,y\n" + other.strip(b'"') + b"0,a\n"))
+    literal = b"Infinity" if other == b"inf" else other
+    assert problems(documents(b'{"x":1e400}', b'{"x":' + literal + b"}"))
+    assert not problems(documents(b'{"x":1e400}', b'{"x":1e400}'))
+
+
+@pytest.mark.parametrize(
+    ("reference", "replay"),
+    [
+        (b"9007199254740993", b"9007199254740992"),
+        (b"9007199254740993", b"9007199254740992.0"),
+        (b'"1,5"', b'"1,6"'),
+        (b'"1,5"', b"1.5"),
+        (b"1_000", b"1000"),
+        (b"0x10", b"16"),
+        ("\u0661.0".encode(), "\u0662.0".encode()),
+        (b"nan", b'""'),
+        (b"inf", b"1e308"),
+        (b"1000", b"1000.5"),
+        (b"1000.5", b"1000"),
+    ],
+)
+def test_cells_that_look_alike_differ(reference, replay):
+    assert problems(tables(b"a,b\n" + reference + b",x", b"a,b\n" + replay + b",x"))
+
+
+@pytest.mark.parametrize(
+    ("reference", "replay"),
+    [
+        (b"1", b'"1"'),
+        (b"1.5", b'"1.5"'),
+        (b"1", b"true"),
+        (b"0", b"false"),
+        (b"NaN", b"null"),
+        (b"NaN", b'"nan"'),
+        (b"[]", b"{}"),
+        (b'""', b"null"),
+        (b"[1.5]", b"1.5"),
+        (b"[1.5, [2.5]]", b"[1.5, 2.5]"),
+        (b'"\\ud800"', b'"\\ud801"'),
+        (b"1" + b"0" * 400, b"1" + b"0" * 399 + b"1"),
+    ],
+)
+def test_json_values_of_another_type_differ(reference, replay):
+    reference, replay = b'{"a":' + reference + b"}", b'{"a":' + replay + b"}"
+    assert problems(documents(reference, replay))
+    assert problems(documents(replay, reference))
