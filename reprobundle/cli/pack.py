@@ -134,6 +134,20 @@ def _device(device: str, mappings: tuple[DeviceMapping, ...]) -> str:
     help="Passes to make; one that is left out is reported as not checked.",
 )
 @click.option(
+    "--repeat",
+    "repeats",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="How many repeat passes to make; the frozen noise floor takes in all of them.",
+)
+@click.option(
+    "--truth",
+    is_flag=True,
+    help="Also run it on the CPU in float64; verify then says which side is nearer to "
+    "that. See docs/truth.md.",
+)
+@click.option(
     "--project",
     type=click.Path(path_type=Path),
     help="Top of the project. [default: the git root, else the working directory]",
@@ -214,6 +228,8 @@ def pack(
     facts: tuple[str, ...],
     expect_failure: bool,
     passes: str,
+    repeats: int,
+    truth: bool,
     project: Path | None,
     restart_check: bool,
     resume_command: str,
@@ -271,7 +287,8 @@ def pack(
             fallback="allowed" if fallback == "allowed" else "forbidden",
         ),
         expect_failure=expect_failure,
-        passes=parse_passes(f"{passes},restart" if restart_check else passes),
+        passes=parse_passes(f"{passes}{',restart' * restart_check}{',truth' * truth}"),
+        repeats=repeats,
         resume_command=parse_command(resume_command),
         device=_device(device, mappings),
         mapping=mappings[0] if mappings else "",

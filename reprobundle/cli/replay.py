@@ -56,6 +56,15 @@ if TYPE_CHECKING:
     show_default=True,
     help="Passes to make; evidence is traced, and left out where torch is not loaded.",
 )
+@click.option(
+    "--repeat",
+    "repeats",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="How often to run the main command; every run is judged and attached, and "
+    "policy suggest takes them all.",
+)
 @restart_option
 @resume_option
 @click.option(
@@ -122,6 +131,7 @@ def replay(
     claims: str,
     smoke: bool,
     passes: str,
+    repeats: int,
     restart_check: bool,
     resume_command: str,
     device: str,
@@ -143,7 +153,7 @@ def replay(
     This runs the code in the bundle. The bundle is checked first, the command is
     shown, and you are asked.
     """
-    from reprobundle.pack.passes import parse_command, parse_passes
+    from reprobundle.pack.passes import REPLAYED, parse_command, parse_passes
     from reprobundle.replay.options import ReplayOptions
     from reprobundle.replay.replay import inspect_plan
 
@@ -154,7 +164,8 @@ def replay(
         mappings=mappings,
         rng=rng or "",
         fallback=fallback,
-        passes=parse_passes(f"{passes},restart" if restart_check else passes),
+        passes=parse_passes(f"{passes}{',restart' * restart_check}", REPLAYED),
+        repeats=repeats,
         resume_command=parse_command(resume_command),
         claims=_claims(claims, smoke=smoke),
         record_file=record_file,

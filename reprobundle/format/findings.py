@@ -10,7 +10,13 @@ from typing import Final, Literal
 
 import msgspec
 
-from reprobundle.format.judged import BandResult, Cause, ClaimResult, Segment
+from reprobundle.format.judged import (
+    BandResult,
+    Cause,
+    ClaimResult,
+    Segment,
+    TruthComparison,
+)
 from reprobundle.format.record import Count, Number
 
 REPORT_SCHEMA: Final = "reprobundle/report/1"
@@ -219,6 +225,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         occasion: Shared by the records of one call of ``replay``.
         causes: Likely causes of what differs, the one to try first in front.
         bands: Numbers of the claim against the author's bands.
+        truths: Both sides against the float64 run; empty without a usable one.
     """
 
     replay: str
@@ -234,6 +241,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     occasion: str = ""
     causes: tuple[Cause, ...] = ()
     bands: tuple[BandResult, ...] = ()
+    truths: tuple[TruthComparison, ...] = ()
 
 
 class SecondOpinion(

@@ -70,6 +70,32 @@ class BandResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     test: str = ""
 
 
+class TruthComparison(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """How far both sides of one output lie from the float64 run.
+
+    Attributes:
+        name: Output name.
+        elements: Number of compared elements.
+        reference_error, replay_error: ‖x - t‖ / ‖t‖ over the finite elements of all
+            three; the plain norm of the difference where ‖t‖ is 0.
+        reference_max, replay_max: Largest absolute error.
+        worse: Which side lies farther from the truth: by more than twice the other's
+            error, else ``neither``; ``not-checked`` where `reason` says why.
+        reason: Why it was not checked; empty otherwise.
+    """
+
+    name: str
+    elements: Count = 0
+    reference_error: Number | None = None
+    replay_error: Number | None = None
+    reference_max: Number | None = None
+    replay_max: Number | None = None
+    worse: Literal["reference", "replay", "neither", "not-checked"]
+    reason: str = ""
+
+
 class ClaimResult(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 ):

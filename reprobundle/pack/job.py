@@ -37,7 +37,7 @@ from reprobundle.verify.compare import compare_records
 from reprobundle.verify.defaults import widen
 
 Say = Callable[[str], None]
-Role = Literal["reference", "repeat", "claim", "evidence", "restart"]
+Role = Literal["reference", "repeat", "claim", "evidence", "restart", "truth"]
 
 
 class PackJob:
@@ -91,12 +91,17 @@ class PackJob:
             )
         return done
 
-    def repeat_pass(self) -> Assembled:
-        """Run the command again, from the bundle's own files only."""
-        self.say("repeat pass: running it again from what the bundle holds")
+    def repeat_passes(self) -> list[Assembled]:
+        """Run the command again as often as asked, from the bundle's own files only."""
+        return [self._repeat_pass(turn) for turn in range(1, self.options.repeats + 1)]
+
+    def _repeat_pass(self, turn: int) -> Assembled:
+        count = self.options.repeats
+        which = f"repeat pass {turn} of {count}" if count > 1 else "repeat pass"
+        self.say(f"{which}: running it again from what the bundle holds")
         names = self.selected.names
         plan = self._plan(names, self.prepared.command, pass_name="repeat")
-        run = execute(plan, self.folder / "run2")
+        run = execute(plan, self.folder / f"repeat{turn}")
         if run.launched.exit_status != 0 and not self.options.expect_failure:
             raise PackRefusedError(
                 f"the repeat pass ended with status {run.launched.exit_status}: "
@@ -184,16 +189,29 @@ class PackJob:
             )
         return self._assemble(run, role="restart")
 
-    def settle_policy(self, reference: Assembled, repeat: Assembled | None) -> None:
-        """Compare both passes and widen the tolerances by what they differ in."""
-        if repeat is None:
+    def truth_pass(self) -> Assembled:
+        """Run the command on the CPU in float64; a failure of it is recorded too."""
+        self.say("truth pass: running it on the CPU in float64")
+        plan = self._plan(self.selected.names, self.prepared.command, pass_name="truth")
+        run = execute(dataclasses.replace(plan, device="cpu"), self.folder / "truth")
+        if (run.launched.exit_status != 0) != self.options.expect_failure:
+            self.say(f"the truth pass failed, so there is no truth: {last_line(run)}")
+        return self._assemble(run, role="truth")
+
+    def settle_policy(self, reference: Assembled, repeats: list[Assembled]) -> None:
+        """Compare all passes and widen the tolerances by what they differ in."""
+        if not repeats:
             return
-        comparisons = compare_records(
-            reference.record,
-            repeat.record,
-            reference_content=reference.content,
-            replay_content=repeat.content,
-            policy=self.policy,
+        comparisons = tuple(
+            comparison
+            for repeat in repeats
+            for comparison in compare_records(
+                reference.record,
+                repeat.record,
+                reference_content=reference.content,
+                replay_content=repeat.content,
+                policy=self.policy,
+            )
         )
         self.policy = widen(self.policy, comparisons)
         results = {comparison.result for comparison in comparisons}
@@ -222,8 +240,9 @@ class PackJob:
     def _draws(self, command: Command, pass_name: PassName) -> Draws:
         """Return how a pass draws: later passes start from what the first one kept."""
         options = self.options
-        if options.rng == "recorded" and pass_name == "restart":
-            # A resumed process starts in the middle, not at the beginning.
+        if options.rng == "recorded" and pass_name in ("restart", "truth"):
+            # A resumed process starts in the middle, not at the beginning; and kept
+            # weights of the reference are not taken as float64.
             return Draws("portable")
         if options.rng == "recorded" and pass_name == "repeat":
             # It is to show that the generators alone give the same numbers again.

@@ -40,6 +40,7 @@ class PackOptions:
         intent: Purpose, scenario, platforms, fallback.
         expect_failure: Whether failing is the result.
         passes: Which passes to make.
+        repeats: How many repeat passes, where they are made.
         resume_command: What resumes the run in the restart pass; empty for the
             command itself.
         device: ``as-is`` or a device type.
@@ -73,6 +74,7 @@ class PackOptions:
     intent: Intent = field(default_factory=Intent)
     expect_failure: bool = False
     passes: tuple[PassName, ...] = ("measured", "repeat", "evidence")
+    repeats: int = 1
     resume_command: tuple[str, ...] = ()
     device: str = "as-is"
     mapping: DeviceMapping = ""
@@ -93,8 +95,9 @@ class Packed:
         path: The file.
         sealed: Its id and size.
         reference: Record of the measured pass.
-        repeat: Record of the repeat pass, or None if it was not made.
-        repeatable: Whether both agree under the policy; None if there is no repeat.
+        repeats: Records of the repeat passes; empty if none was made.
+        truth: Record of the float64 run, or None if it was not made.
+        repeatable: Whether all agree under the policy; None if there is no repeat.
         left_out: Project files that are not in the bundle: large and never read.
         excluded: Files that are not in the bundle because the author said so.
     """
@@ -102,7 +105,8 @@ class Packed:
     path: Path
     sealed: SealedBundle
     reference: Record
-    repeat: Record | None
+    repeats: tuple[Record, ...]
     repeatable: bool | None
     left_out: tuple[str, ...]
     excluded: tuple[str, ...] = ()
+    truth: Record | None = None

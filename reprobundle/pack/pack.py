@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from reprobundle.errors import BadCallError
+from reprobundle.format.record import Record
 from reprobundle.format.writer import SealedBundle
 from reprobundle.pack.job import PackJob, Say
 from reprobundle.pack.options import Packed, PackOptions
@@ -47,14 +48,15 @@ def pack(
         prepared = prepare(options, project, Path(folder))
         job = PackJob(options, policy, prepared, Path(folder), say)
         try:
-            reference, repeat, sealed = _made(job, options, progress)
+            runs, sealed = _made(job, options, progress)
         finally:
             prepared.end()
     return Packed(
         path=options.output,
         sealed=sealed,
-        reference=reference.record,
-        repeat=repeat.record if repeat else None,
+        reference=runs[0].record,
+        repeats=_of_role(runs, "repeat"),
+        truth=next(iter(_of_role(runs, "truth")), None),
         repeatable=job.repeatable,
         left_out=tuple(job.selected.contents.left_out),
         excluded=tuple(sorted(prepared.withholding.excluded)),
@@ -63,10 +65,10 @@ def pack(
 
 def _made(
     job: PackJob, options: PackOptions, progress: Callable[[int], None] | None
-) -> tuple[Assembled, Assembled | None, SealedBundle]:
-    """Run every pass and write the bundle; return reference, repeat and bundle."""
+) -> tuple[list[Assembled], SealedBundle]:
+    """Run every pass and write the bundle; return the runs, the reference first."""
     reference = job.measured_pass()
-    repeat = job.repeat_pass() if "repeat" in options.passes else None
+    repeats = job.repeat_passes() if "repeat" in options.passes else []
     claims = job.claim_passes()
     traced = (
         job.evidence_passes([reference, *claims])
@@ -74,14 +76,20 @@ def _made(
         else []
     )
     claims += job.stand_in_pass()
-    job.settle_policy(reference, repeat)
-    runs = [reference, *([repeat] if repeat else []), *claims, *traced]
+    job.settle_policy(reference, repeats)
+    runs = [reference, *repeats, *claims, *traced]
     if "restart" in options.passes:
         runs.append(job.restart_pass())
+    if "truth" in options.passes:
+        runs.append(job.truth_pass())
     # Somebody may have attached a replay to it while the passes ran.
     refuse_overwriting(options.output, force=options.force)
     sealed = job.write(runs, progress)
-    return reference, repeat, sealed
+    return runs, sealed
+
+
+def _of_role(runs: list[Assembled], role: str) -> tuple[Record, ...]:
+    return tuple(run.record for run in runs if run.record.role == role)
 
 
 def _check_call(options: PackOptions) -> None:
@@ -94,6 +102,11 @@ def _check_call(options: PackOptions) -> None:
         raise BadCallError(
             f"the command holds {DEVICE} and no device is named",
             advice="add --device cpu, cuda or mps",
+        )
+    if options.repeats > 1 and "repeat" not in options.passes:
+        raise BadCallError(
+            f"--repeat {options.repeats} asks for passes that --passes leaves out",
+            advice="add repeat to --passes",
         )
     if not options.output.name.endswith(".rpb.zip"):
         raise BadCallError(

@@ -7,11 +7,21 @@ from typing import Literal, cast, get_args
 
 from reprobundle.errors import BadCallError
 
-PassName = Literal["measured", "repeat", "evidence", "restart"]
+PassName = Literal["measured", "repeat", "evidence", "restart", "truth"]
 
 
-def parse_passes(text: str) -> tuple[PassName, ...]:
+REPLAYED: tuple[PassName, ...] = ("measured", "repeat", "evidence", "restart")
+"""The passes that a replay can make: the truth is the bundle's."""
+
+
+def parse_passes(
+    text: str, known: tuple[PassName, ...] = get_args(PassName)
+) -> tuple[PassName, ...]:
     """Return the passes that a comma-separated list names.
+
+    Args:
+        text: The list.
+        known: The passes that can be made here.
 
     Raises:
         BadCallError: A name is not known, or `measured` is missing.
@@ -20,10 +30,10 @@ def parse_passes(text: str) -> tuple[PassName, ...]:
         dict.fromkeys(part.strip() for part in text.split(",") if part.strip())
     )
     for name in names:
-        if name not in get_args(PassName):
+        if name not in known:
             raise BadCallError(
                 f"unknown pass {name!r}",
-                advice=f"choose from {', '.join(get_args(PassName))}",
+                advice=f"choose from {', '.join(known)}",
             )
     if "measured" not in names:
         raise BadCallError(

@@ -38,6 +38,7 @@ from .shapes import Shapes
 from .shim import ShimFinder
 from .stop import StopAfterCheckpoint
 from .training import Training
+from .truth import Truth
 from .values import Values
 
 TYPE_CHECKING = False
@@ -91,6 +92,7 @@ class Recorder:
         self.fallback_warnings = FallbackWarnings(session, self.clock)
         self.evidence = Evidence(session, self.clock)
         self.mapping = DeviceMapping(session)
+        self.truth = Truth(session)
         self._sampled = False
         self._variables: dict[str, str | None] = {}
 
@@ -182,6 +184,8 @@ class Recorder:
         if self.session.traced:
             self.training.after_step = self.evidence.after_step
             parts = (*parts, ("evidence", self.evidence.start))
+        if self.session.promotes:
+            parts = (*parts, ("truth", self.truth.start))
         # Last of all: what comes before asks torch what is really there.
         parts = (*parts, ("mapping", self.mapping.on_torch))
         for part, action in parts:
@@ -232,6 +236,7 @@ class Recorder:
             self.shapes.continue_in_fork,
             self.training.continue_in_fork,
             self.evidence.continue_in_fork,
+            self.truth.continue_in_fork,
             self.fallback_warnings.continue_in_fork,
             self.mapping.continue_in_fork,
         ):
@@ -252,6 +257,7 @@ class Recorder:
         self.clock.flush()
         attempt("mapping", self.mapping.report_end)
         attempt("evidence", self.evidence.finish)
+        attempt("truth", self.truth.finish)
         attempt("fallback warnings", self.fallback_warnings.finish)
         if self.session.kind == "helper":
             return

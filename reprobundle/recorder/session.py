@@ -97,6 +97,7 @@ class Session:
             device; else empty.
         traced: Whether this is an evidence pass: its times are thrown away.
         stops: Whether the run is to be stopped after a checkpoint.
+        promotes: Whether short floats are to become float64.
         rng: How random draws are made: ``native``, ``portable`` or ``recorded``.
         draws: File with the reference's draws to take, or empty.
         draws_limit_bytes: Budget for the draws that are kept.
@@ -115,6 +116,7 @@ class Session:
         self.mapping: str = config.get("mapping") or ""
         self.traced: bool = config.get("pass") == "evidence"
         self.stops: bool = config.get("pass") == "restart"
+        self.promotes: bool = config.get("pass") == "truth"
         self.rng: str = config.get("rng") or "native"
         self.draws: str = config.get("draws") or ""
         self.draws_limit_bytes: int = config.get("draws_limit_bytes") or 64 << 20

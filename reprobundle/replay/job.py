@@ -173,7 +173,9 @@ class ReplayJob:
         command, missing = placed(
             reference, plan=self.plan, extracted=self.extracted.folder
         )
-        folder = self.folder / self.device / f"{planned.pass_name}{planned.number}"
+        turn = f"-{planned.turn}" if planned.turn > 1 else ""
+        name = f"{planned.pass_name}{planned.number}{turn}"
+        folder = self.folder / self.device / name
         if missing:
             return self._stopped(
                 planned,

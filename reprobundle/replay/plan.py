@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -35,12 +35,14 @@ class PlannedRun:
         record: Its record.
         pass_name: The pass to make of it.
         resume: For the restart pass, the command that resumes; empty for the same.
+        turn: The how manieth measured pass of the main command it is.
     """
 
     number: int
     record: Record
     pass_name: PassName = "measured"
     resume: tuple[str, ...] = ()
+    turn: int = 1
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ def make_plan(
     bundle: Bundle,
     *,
     passes: tuple[str, ...],
+    repeats: int = 1,
     claims: tuple[str, ...],
     data: tuple[str, ...] = (),
 ) -> ReplayPlan:
@@ -100,6 +103,7 @@ def make_plan(
         passes: Which passes to make: ``measured``, ``repeat``, ``evidence``. The
             repeat pass is made of the main command only; the evidence pass of every
             command that loaded torch.
+        repeats: How often to make the measured pass of the main command.
         claims: Names of the claims to run; empty for all.
         data: ``PATH=FILE``: the caller's own copies of withheld files and of files
             outside the project.
@@ -134,7 +138,7 @@ def make_plan(
     }
     feasible = claims or _feasible(known, samples, copies)
     of_claims = [run for run in sealed if run.record.claim in feasible]
-    wanted = tuple(_wanted(of_claims, passes))
+    wanted = tuple(_wanted(of_claims, passes, repeats))
     needed = {one.name for run in wanted for one in run.record.withheld}
     members = [m for m in bundle.members.values() if m.role in {"project", "input"}]
     peaks = [run.record.memory.peak_rss_bytes.value for run in wanted]
@@ -162,11 +166,17 @@ def make_plan(
 
 
 def _wanted(
-    sealed: Sequence[PlannedRun], passes: tuple[str, ...]
+    sealed: Sequence[PlannedRun], passes: tuple[str, ...], repeats: int
 ) -> Iterator[PlannedRun]:
     """Yield the runs to make: measured passes first, traced ones last."""
     measured = [run for run in sealed if run.record.pass_name == "measured"]
     yield from measured
+    for turn in range(2, repeats + 1):
+        yield from (
+            replace(run, turn=turn)
+            for run in measured
+            if run.record.role == "reference"
+        )
     if "repeat" in passes:
         yield from (run for run in sealed if run.record.pass_name == "repeat")
     if "evidence" in passes:

@@ -29,6 +29,7 @@ def inspect_plan(options: ReplayOptions) -> ReplayPlan:
         return make_plan(
             bundle,
             passes=options.passes,
+            repeats=options.repeats,
             claims=options.claims,
             data=options.data,
         )

@@ -27,6 +27,7 @@ from reprobundle.report.figures import figures
 from reprobundle.report.page import Page
 from reprobundle.report.screen import UNICODE
 from reprobundle.report.text import safe
+from reprobundle.report.truths import TRUTH_COLUMNS, truth_cells
 from reprobundle.verify.devices import platform_label
 
 if TYPE_CHECKING:
@@ -104,6 +105,8 @@ def _environment() -> Environment:
         size=text.size,
         tone=_tone,
         total=_total,
+        truth_cells=truth_cells,
+        truth_columns=TRUTH_COLUMNS,
         unsaid=_unsaid,
         worst_parts=_worst_parts,
     )

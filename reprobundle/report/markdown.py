@@ -16,6 +16,7 @@ from reprobundle.report import text
 from reprobundle.report.device_columns import device_columns
 from reprobundle.report.page import Page, ReplayPage
 from reprobundle.report.text import safe
+from reprobundle.report.truths import TRUTH_COLUMNS, truth_cells
 from reprobundle.verify.devices import platform_label
 
 # GitHub takes 65,536 characters in an issue or a comment.
@@ -141,6 +142,8 @@ def _replay(one: ReplayPage) -> Iterator[str]:
     yield f"### Replay {name}{where}{made}: {judgement.verdict}"
     yield _causes(judgement)
     yield _outputs(judgement)
+    if judgement.truths:
+        yield _truths(judgement)
     rows = [
         (
             code(found.name),
@@ -170,6 +173,14 @@ def _outputs(judgement: Judgement) -> str:
     hidden = len(judgement.outputs) - len(rows)
     more = f"\n\nand {text.plural(hidden, 'more output')}" if hidden > 0 else ""
     return table(columns, rows) + more
+
+
+def _truths(judgement: Judgement) -> str:
+    """Return both sides against the float64 run."""
+    rows = [tuple(map(words, truth_cells(one))) for one in judgement.truths]
+    hidden = len(rows) - MOST_OUTPUTS
+    more = f"\n\nand {text.plural(hidden, 'more output')}" if hidden > 0 else ""
+    return table(TRUTH_COLUMNS, rows[:MOST_OUTPUTS]) + more
 
 
 def _output(output: OutputComparison) -> tuple[str, ...]:

@@ -31,6 +31,9 @@ def _told(packed: Packed) -> Iterator[tuple[str, str, Style]]:
     yield "seeds", _seeds(record), ""
     yield "environment", _environment(record), ""
     yield "repeat", _repeat(packed), "good" if packed.repeatable else "warn"
+    if packed.truth is not None:
+        words, style = _truth(packed.truth)
+        yield "truth", words, style
     for remark in record.remarks:
         if remark.severity != "gap":
             yield (
@@ -118,15 +121,38 @@ def _known(fact: Fact | None) -> str:
 
 
 def _repeat(packed: Packed) -> str:
-    if packed.repeat is None:
+    if not packed.repeats:
         return "not checked: the repeat pass was left out"
     if not packed.repeatable:
         return "NOT REPEATABLE on this machine: two runs differ beyond the tolerance"
     same = {output.name: output.blake3 for output in packed.reference.outputs}
-    outputs = packed.repeat.outputs
-    equal = sum(same.get(output.name) == output.blake3 for output in outputs)
-    rest = "" if equal == len(outputs) else ", the others within tolerance"
-    return f"{equal} of {text.plural(len(outputs), 'output')} bit-identical{rest}"
+    outputs = packed.repeats[0].outputs
+    equal = sum(
+        all(_digest(repeat, name) == digest for repeat in packed.repeats)
+        for name, digest in same.items()
+    )
+    rest = "" if equal == len(same) else ", the others within tolerance"
+    times = len(packed.repeats)
+    among = f" in {times} repeat passes" if times > 1 else ""
+    return (
+        f"{equal} of {text.plural(len(outputs), 'output')} bit-identical{among}{rest}"
+    )
+
+
+def _digest(record: Record, name: str) -> str:
+    return next((one.blake3 for one in record.outputs if one.name == name), "")
+
+
+def _truth(record: Record) -> tuple[str, Style]:
+    """Return how the float64 run went, and whether it can serve as a truth."""
+    if record.outcome.exit_status or record.promotion is None:
+        return f"none: the float64 run ended with {record.outcome.exit_status}", "warn"
+    left = record.promotion.left
+    if left:
+        first = left[0]
+        return f"not usable: {first.operator} was not promoted, {first.why}", "warn"
+    count = text.count(record.promotion.operators)
+    return f"{count} operators ran in float64, none in less", "good"
 
 
 def _remark(remark: Remark) -> str:

@@ -25,6 +25,7 @@ from reprobundle.report.checked import (
 )
 from reprobundle.report.layout import BLANK, Column, Row, flow, more, paragraph, table
 from reprobundle.report.screen import Line, Screen, Span, Style
+from reprobundle.report.truths import truth_lines
 
 # What one screen holds of each kind; all of it with ``verbose``.
 MOST_REASONS = 6
@@ -73,6 +74,8 @@ def _judgement(
         from reprobundle.report.comparisons import comparison_lines
 
         lines += [BLANK, *comparison_lines(judgement.outputs, screen, verbose=verbose)]
+    if judgement.truths:
+        lines += [BLANK, *truth_lines(judgement.truths, screen, verbose=verbose)]
     own = [reason for reason in judgement.reasons if reason not in report.reasons]
     if own:
         lines += [BLANK, *_reasons(own, screen, verbose=verbose)]

@@ -44,6 +44,7 @@ from reprobundle.run.launch import Launched
 from reprobundle.run.observed import observed_facts
 from reprobundle.run.placeholders import Names, without_names
 from reprobundle.run.project import files_digest
+from reprobundle.run.promoted import promotion
 from reprobundle.run.randomness import randomness
 from reprobundle.run.stops import StopReason, stop_of
 from reprobundle.run.system_packages import package_facts
@@ -52,7 +53,8 @@ from reprobundle.run.system_packages import package_facts
 SERIES = frozenset({"memory.json", DRAWS, FINGERPRINTS})
 OUTPUT_LIMIT_BYTES = 4 << 30
 
-PassName = Literal["measured", "repeat", "evidence", "restart"]
+PassName = Literal["measured", "repeat", "evidence", "restart", "truth"]
+Role = Literal["reference", "repeat", "claim", "evidence", "restart", "truth", "replay"]
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ class Assembled:
 def assemble(
     run: FinishedRun,
     *,
-    role: Literal["reference", "repeat", "claim", "evidence", "restart", "replay"],
+    role: Role,
     claim: str = "main",
     bundle: str = "",
     compared_run: int = 0,
@@ -160,7 +162,7 @@ def assemble(
     content = {**outputs.content, **_logs(run)}
     content |= kept_draws(files, run.launched.session.values)
     content |= fingerprints(run.launched.session.values)
-    traced = run.pass_name == "evidence"
+    traced = run.pass_name in ("evidence", "truth")
     samples = memory_log.memory_samples(files, run.launched.start_ns)
     samples = () if traced else samples
     kept = memory_log.thinned(samples)
@@ -196,6 +198,7 @@ def assemble(
         processes=processes,
         ranks=ranks.ranks(files, run.places.scratch),
         restart=run.restart,
+        promotion=promotion(files) if run.pass_name == "truth" else None,
         phases=phases,
         memory=log,
         devices=device_facts.devices(

@@ -197,6 +197,14 @@ CHECKS: tuple[Check, ...] = (
         "A run that was stopped after a checkpoint and resumed gives what the straight "
         "run gave, where that was asked for.",
     ),
+    Check(
+        "V23",
+        "result",
+        "float64 truth",
+        "Where a float64 run on the CPU was asked for, every operator of it ran in "
+        "float64, it drew what the reference drew, and the error of both sides against "
+        "it is told.",
+    ),
 )
 
 BY_NUMBER: Mapping[str, Check] = MappingProxyType(

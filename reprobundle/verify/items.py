@@ -427,6 +427,17 @@ EVERY_ITEM: tuple[Item, ...] = (
         {**_DIFFERS, **_WARNS, **_UNKNOWN},
     ),
     Item(
+        "truth-made",
+        "V23",
+        "A float64 run was asked for, and it cannot serve as a truth.",
+    ),
+    Item(
+        "truth-nearer",
+        "V23",
+        "Which side lies nearer to the float64 run, output by output. It explains a "
+        "difference and never excuses one.",
+    ),
+    Item(
         "replayed",
         "V20",
         "Nobody has replayed the bundle.",

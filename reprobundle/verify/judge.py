@@ -14,7 +14,7 @@ from reprobundle.format.findings import (
     OutputComparison,
     Verdict,
 )
-from reprobundle.format.judged import BandResult, Cause
+from reprobundle.format.judged import BandResult, Cause, TruthComparison
 from reprobundle.format.reader import Bundle
 from reprobundle.format.record import Record
 from reprobundle.verify.bands import check_bands, claim_of, judge_bands
@@ -37,6 +37,7 @@ from reprobundle.verify.protocol import check_protocol, sealed_counterpart
 from reprobundle.verify.sealed import Sealed
 from reprobundle.verify.start import check_start
 from reprobundle.verify.timing import check_timing
+from reprobundle.verify.truth import check_nearer, compare_truth
 from reprobundle.verify.verdict import apply_allowances, base_of, decide
 
 
@@ -75,6 +76,7 @@ def judge(
     comparisons: tuple[OutputComparison, ...] = ()
     differences: tuple[EnvironmentDifference, ...] = ()
     bands: tuple[BandResult, ...] = ()
+    truths: tuple[TruthComparison, ...] = ()
     if is_finished(replay):
         comparisons = _compare(bundle, sealed, reference, replay, content)
         findings += _about_outputs(
@@ -84,6 +86,8 @@ def judge(
         first = (reference, sealed_content(bundle, replay.runs, reference))
         bands = judge_bands(claim, first, (replay, content))
         findings += check_bands(claim, bands)
+        truths = compare_truth(bundle, sealed, replay, content)
+        findings += check_nearer(truths)
         differences = compare_environments(reference, replay)
         findings += _about_run(
             sealed, reference, replay, comparisons, differences, traced
@@ -101,6 +105,7 @@ def judge(
         differences=differences,
         base=base_of(comparisons, same_error=_same_error(reference, replay)),
         bands=bands,
+        truths=truths,
         causes=lambda found: likely_causes(
             Case(name, reference, replay, comparisons, differences, found)
         ),
@@ -226,6 +231,7 @@ def _judgement(
     comparisons: tuple[OutputComparison, ...] = (),
     differences: tuple[EnvironmentDifference, ...] = (),
     bands: tuple[BandResult, ...] = (),
+    truths: tuple[TruthComparison, ...] = (),
     base: Verdict = Verdict.WITHIN_TOLERANCE,
     causes: Callable[[Sequence[Finding]], tuple[Cause, ...]] = lambda _: (),
     allow: Sequence[str],
@@ -246,4 +252,5 @@ def _judgement(
         occasion=replay.occasion,
         causes=causes(marked),
         bands=bands,
+        truths=truths,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from reprobundle.format.findings import Finding, OutputComparison
 from reprobundle.format.policy import Policy, Tolerance
@@ -48,8 +48,8 @@ def _is_vacuous(rule: Tolerance) -> bool:
 def check_reference(sealed: Sealed) -> Iterator[Finding]:
     """Yield the findings of V11 that the sealed records alone tell."""
     for number, record in sorted(sealed.runs.items()):
-        if record.role == "restart":
-            continue  # How it ended is judged against the straight run (V22).
+        if record.role in ("restart", "truth"):
+            continue  # How these ended is judged apart (V22, V23).
         where = f"runs/{number}"
         yield _ending(record, where)
         yield from check_reference_observation(record, where)
@@ -75,7 +75,7 @@ def _ending(record: Record, where: str) -> Finding:
 
 def check_repeat(bundle: Bundle, sealed: Sealed) -> Iterator[Finding]:
     """Yield whether the reference repeats on its own machine (V11)."""
-    if sealed.repeat is None:
+    if not sealed.repeats:
         yield finding(
             "reference-not-repeatable",
             "not-checked",
@@ -84,27 +84,34 @@ def check_repeat(bundle: Bundle, sealed: Sealed) -> Iterator[Finding]:
             advice="pack with --passes measured,repeat",
         )
         return
+    comparisons: list[OutputComparison] = []
+    for number, repeat in sealed.repeats:
+        endings = [
+            found
+            for found in check_ending(sealed.reference, repeat)
+            if found.outcome != "pass"
+        ]
+        if endings:
+            where = f"runs/{number}"
+            reason = f"the repeat pass ended otherwise: {endings[0].reason}"
+            yield finding("reference-not-repeatable", "warn", reason, where=where)
+            return
+        comparisons += _repeated(bundle, sealed, number, repeat)
+    yield from _repeats(comparisons, sealed.policy, passes=1 + len(sealed.repeats))
+
+
+def _repeated(
+    bundle: Bundle, sealed: Sealed, number: int, repeat: Record
+) -> tuple[OutputComparison, ...]:
     from reprobundle.verify.compare import compare_outputs
 
-    number, repeat = sealed.repeat
-    endings = [
-        found
-        for found in check_ending(sealed.reference, repeat)
-        if found.outcome != "pass"
-    ]
-    if endings:
-        where = f"runs/{number}"
-        reason = f"the repeat pass ended otherwise: {endings[0].reason}"
-        yield finding("reference-not-repeatable", "warn", reason, where=where)
-        return
-    comparisons = compare_outputs(
+    return compare_outputs(
         sealed.reference,
         repeat,
         sealed_content(bundle, REFERENCE_RUN, sealed.reference),
         sealed_content(bundle, number, repeat),
         policy=sealed.policy,
     )
-    yield from _repeats(comparisons, sealed.policy)
 
 
 def check_traced(bundle: Bundle, sealed: Sealed) -> Iterator[Finding]:
@@ -165,22 +172,25 @@ def _untouched(bundle: Bundle, sealed: Sealed, number: int, traced: int) -> Find
 
 
 def _repeats(
-    comparisons: tuple[OutputComparison, ...], policy: Policy
+    comparisons: Sequence[OutputComparison], policy: Policy, *, passes: int
 ) -> Iterator[Finding]:
     judged = [item for item in comparisons if not item.excluded]
+    runs = "two runs" if passes == 2 else f"{passes} runs"
+    both = "both passes" if passes == 2 else f"all {passes} passes"
     bad = [item for item in judged if item.result not in _GOOD]
-    for item in bad:
+    for item in {item.name: item for item in reversed(bad)}.values():
         yield finding(
             "reference-not-repeatable",
             "warn" if item.result != "not-compared" else "not-checked",
-            f"two runs on one machine: {item.reason or item.result}",
+            f"{runs} on one machine: {item.reason or item.result}",
             where=item.name,
         )
     if bad:
         return
     moved = [item for item in judged if item.result != "bit-identical"]
     if not moved:
-        note = f"{len(judged)} outputs are bit-identical in both passes"
+        count = len({item.name for item in judged})
+        note = f"{count} outputs are bit-identical in {both}"
         yield finding("reference-not-repeatable", "pass", note)
         return
     figures = _figures(moved)
@@ -188,7 +198,7 @@ def _repeats(
         yield finding(
             "reference-not-repeatable",
             "warn",
-            f"two runs on one machine agree only because the tolerance was widened by "
+            f"{runs} on one machine agree only because the tolerance was widened by "
             f"their own noise: {figures}",
             where=moved[0].name,
         )
@@ -196,17 +206,19 @@ def _repeats(
     yield finding(
         "reference-not-repeatable",
         "pass",
-        f"within tolerance in both passes: {figures}",
+        f"within tolerance in {both}: {figures}",
     )
 
 
 def _figures(moved: list[OutputComparison]) -> str:
-    texts = []
-    for item in moved[:3]:
-        largest = max(
-            (float(part.max_abs) for part in item.parts if part.max_abs is not None),
-            default=0.0,
+    largest: dict[str, float] = {}
+    for item in moved:
+        errors = (
+            float(part.max_abs) for part in item.parts if part.max_abs is not None
         )
-        texts.append(f"{item.name} differs by up to {largest:.3g}")
-    more = f", and {len(moved) - 3} more" if len(moved) > 3 else ""
+        largest[item.name] = max(largest.get(item.name, 0.0), *errors, 0.0)
+    texts = [
+        f"{name} differs by up to {error:.3g}" for name, error in [*largest.items()][:3]
+    ]
+    more = f", and {len(largest) - 3} more" if len(largest) > 3 else ""
     return ", ".join(texts) + more

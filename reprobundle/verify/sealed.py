@@ -42,12 +42,21 @@ class Sealed(NamedTuple):
         return self.runs[REFERENCE_RUN]
 
     @property
-    def repeat(self) -> tuple[int, Record] | None:
-        """Number and record of the repeat pass of the main command, if it was made."""
-        for number, record in sorted(self.runs.items()):
-            if record.role == "repeat" and record.claim == self.reference.claim:
-                return number, record
-        return None
+    def repeats(self) -> tuple[tuple[int, Record], ...]:
+        """Number and record of each repeat pass of the main command, in order."""
+        return self._of_main("repeat")
+
+    @property
+    def truth(self) -> tuple[int, Record] | None:
+        """Number and record of the float64 run of the main command, if it was made."""
+        return next(iter(self._of_main("truth")), None)
+
+    def _of_main(self, role: str) -> tuple[tuple[int, Record], ...]:
+        return tuple(
+            (number, record)
+            for number, record in sorted(self.runs.items())
+            if record.role == role and record.claim == self.reference.claim
+        )
 
     @property
     def claims(self) -> tuple[str, ...]:

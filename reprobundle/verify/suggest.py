@@ -98,17 +98,16 @@ def _repeats(bundle: Bundle, documents: Sealed) -> Iterator[_Run]:
     from reprobundle.verify.compare import compare_outputs
 
     reference = documents.reference
-    for number, record in sorted(documents.runs.items()):
-        if record.role == "repeat" and record.claim == reference.claim:
-            content = sealed(bundle, number, record)
-            comparisons = compare_outputs(
-                reference,
-                record,
-                sealed(bundle, REFERENCE_RUN, reference),
-                content,
-                policy=documents.policy,
-            )
-            yield _Run("same", comparisons, (record, content))
+    for number, record in documents.repeats:
+        content = sealed(bundle, number, record)
+        comparisons = compare_outputs(
+            reference,
+            record,
+            sealed(bundle, REFERENCE_RUN, reference),
+            content,
+            policy=documents.policy,
+        )
+        yield _Run("same", comparisons, (record, content))
 
 
 def _replays(

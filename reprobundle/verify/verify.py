@@ -53,6 +53,7 @@ from reprobundle.verify.replays import read_replay
 from reprobundle.verify.restart import Restarted, check_restart
 from reprobundle.verify.sealed import REFERENCE_RUN, Sealed, read_sealed
 from reprobundle.verify.second_opinion import OwnPolicy, laid_over, second_opinion
+from reprobundle.verify.truth import check_truth
 from reprobundle.verify.verdict import (
     Decision,
     apply_allowances,
@@ -241,6 +242,7 @@ class _Verification:
         findings += check_traced(self.bundle, self.sealed)
         findings += check_float64(self.sealed)
         findings += check_restart(self.sealed, self._restarted(self.sealed))
+        findings += check_truth(self.sealed)
         by_replay = {one.id: self._judge(self.sealed, one) for one in chosen}
         self.state.judgements += by_replay.values()
         advice = f"reprobundle replay {shlex.quote(self.bundle.path.name)}"
@@ -332,6 +334,7 @@ class _Verification:
         reason = "only integrity and completeness were asked for"
         yield finding("reference-not-repeatable", "not-checked", reason)
         yield finding("restart-asked", "not-checked", reason)
+        yield finding("truth-made", "not-checked", reason)
         yield finding("tracing-changed-reference", "not-checked", reason)
         for one in self.replays:
             yield finding("same-run", "not-checked", reason, where=f"replays/{one.id}")

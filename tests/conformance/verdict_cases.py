@@ -1,4 +1,4 @@
-"""The vectors of the checks V8 to V22: what replays come to, and with which word.
+"""The vectors of the checks V8 to V23: what replays come to, and with which word.
 
 Most are replay files for one bundle, the one that nobody has replayed.
 """
@@ -525,6 +525,24 @@ BUNDLE_CASES = (
         "INCOMPLETE",
         "The restart pass says itself that nothing was resumed.",
         files.attached(files.restarted(b"0.75", reason="it began anew")),
+    ),
+    _own(
+        "truth_whole",
+        "V23",
+        "valid",
+        "REPRODUCED, bit-identical",
+        "A float64 run in which nothing was left short: it decides nothing.",
+        files.attached(files.with_truth()),
+    ),
+    _own(
+        "truth_left_short",
+        "V23",
+        "valid",
+        "REPRODUCED, bit-identical",
+        "A float64 run with an operator in float32 is no truth, and decides nothing.",
+        files.attached(
+            files.with_truth({"operator": "add.Tensor", "why": "short", "count": 1})
+        ),
     ),
     _own(
         "claim_not_replayed",

@@ -107,6 +107,17 @@ def restarted(accuracy: bytes, **changes: object) -> Story:
     )
 
 
+def with_truth(*left: Document) -> Story:
+    """Return a bundle with a float64 run, of which some operators were `left`."""
+    states = {"randomness": {"seed": 0, "final": {"torch.cpu": "0" * 16}}}
+    truth = Run({OUTPUT: b'{"accuracy": 0.7500001}\n'}, states)
+    role = {"role": "truth", "pass_name": "truth"}
+    promotion = {"operators": 7, "left": list(left)}
+    return Story(
+        runs=[(Run(changes=states), {}), (truth, {**role, "promotion": promotion})]
+    )
+
+
 def begun() -> Story:
     """Return a bundle whose reference tells what it began with."""
     run = Run({"logits.npy": Array()}, {"randomness": began("00" * 8)})

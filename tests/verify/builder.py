@@ -263,6 +263,8 @@ class Bench:
     reference: Run = field(default_factory=Run)
     repeat: Run | None = field(default_factory=Run)
     evidence: Run | None = None
+    repeats: tuple[Run, ...] = ()
+    truth: Run | None = None
     claims: dict[str, Run] = field(default_factory=dict)
     lock: bytes = LOCK
     left_out: tuple[str, ...] = ()
@@ -279,6 +281,10 @@ class Bench:
         ]
         if self.repeat is not None:
             runs.append((self.repeat, {"role": "repeat", "pass_name": "repeat"}))
+        again: dict[str, object] = {"role": "repeat", "pass_name": "repeat"}
+        runs += [(run, again) for run in self.repeats]
+        if self.truth is not None:
+            runs.append((self.truth, {"role": "truth", "pass_name": "truth"}))
         for claim, run in self.claims.items():
             runs.append((run, {"role": "claim", "claim": claim}))
         if self.evidence is not None:

@@ -47,6 +47,7 @@ from reprobundle.format.record.randomness import (
     StartTensor,
     is_chosen_seed,
 )
+from reprobundle.format.record.truth import LeftOperator, Promotion
 from reprobundle.format.record.values import (
     Count,
     Digest,
@@ -83,6 +84,7 @@ __all__ = [
     "Growth",
     "GrowthKind",
     "InputShape",
+    "LeftOperator",
     "Loader",
     "MappedCall",
     "Memory",
@@ -96,6 +98,7 @@ __all__ = [
     "OutputKind",
     "Phase",
     "Process",
+    "Promotion",
     "Randomness",
     "Rank",
     "Record",

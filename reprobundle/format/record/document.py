@@ -12,6 +12,7 @@ from reprobundle.format.record.outputs import Output
 from reprobundle.format.record.phases import Phase
 from reprobundle.format.record.processes import Command, Process, Rank
 from reprobundle.format.record.randomness import Randomness
+from reprobundle.format.record.truth import Promotion
 from reprobundle.format.record.values import Count, Digest, Fact
 
 RECORD_SCHEMA: Final = "reprobundle/record/1"
@@ -27,9 +28,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         bundle: Id of the bundle a replay ran; empty inside the seal.
         role: ``reference``, ``repeat``, ``claim`` (a claim's own command),
             ``evidence`` (a traced run of either), ``restart`` (one that was stopped
-            and resumed) or ``replay``.
-        pass_name: ``measured``, ``repeat``, ``evidence`` or ``restart``. An evidence
-            pass is
+            and resumed), ``truth`` (one in float64 on the CPU) or ``replay``.
+        pass_name: ``measured``, ``repeat``, ``evidence``, ``restart`` or ``truth``.
+            An evidence pass is
             traced, so it states neither phases nor memory; its outputs show that
             tracing changed nothing.
         claim: Name of the claim the command serves; ``main`` for the main command.
@@ -45,6 +46,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         ranks: Ranks of a distributed run, by number; empty for any other run.
         restart: What was stopped and resumed; only in a restart pass, whose other
             fields describe the resumed process.
+        promotion: What was computed in float64; only in a truth pass.
         files_digest: BLAKE3 over the sorted ``digest  path`` lines of the project
             files the run started from: two runs of one bundle agree in it.
         withheld: Those of these files that the bundle holds by digest only.
@@ -52,8 +54,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     schema: Literal["reprobundle/record/1"] = RECORD_SCHEMA
     bundle: str = ""
-    role: Literal["reference", "repeat", "claim", "evidence", "restart", "replay"]
-    pass_name: Literal["measured", "repeat", "evidence", "restart"]
+    role: Literal[
+        "reference", "repeat", "claim", "evidence", "restart", "truth", "replay"
+    ]
+    pass_name: Literal["measured", "repeat", "evidence", "restart", "truth"]
     claim: str = "main"
     runs: Count = 0
     occasion: str = ""
@@ -67,6 +71,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     processes: tuple[Process, ...]
     ranks: tuple[Rank, ...] = ()
     restart: Restart | None = None
+    promotion: Promotion | None = None
     phases: tuple[Phase, ...]
     memory: Memory
     devices: Devices

@@ -58,6 +58,7 @@ from reprobundle.run.events.results import (
     Value,
     WarningEvent,
 )
+from reprobundle.run.events.truth import LeftEvent, Promoted
 
 __all__ = [
     "Absent",
@@ -81,6 +82,7 @@ __all__ = [
     "FormOfTensor",
     "Generators",
     "IndexRange",
+    "LeftEvent",
     "LoaderPass",
     "MappedEvent",
     "MemoryEvent",
@@ -91,6 +93,7 @@ __all__ = [
     "Parameters",
     "PhaseTotals",
     "Phases",
+    "Promoted",
     "RankEvent",
     "Seed",
     "ShapeCount",

@@ -52,6 +52,7 @@ from reprobundle.run.events.results import (
     Value,
     WarningEvent,
 )
+from reprobundle.run.events.truth import Promoted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,6 +70,7 @@ AnyEvent = (
     | Seed
     | Generators
     | DrawnEvent
+    | Promoted
     | Absent
     | LoaderPass
     | Beginning
