@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 
+from .call_sources import device_named
 from .callers import caller_frame, is_ours
 from .replace import replace
 
@@ -137,7 +138,7 @@ class Steered:
             if found.f_code.co_filename.endswith(_DEFAULT_DEVICE):
                 return True
             found = found.f_back
-        named, outright = _given(caller_frame(self._session.project))
+        named, outright = device_named(caller_frame(self._session.project))
         return named and not outright
 
     def _watch_move(self, original: Function) -> Function:
@@ -174,7 +175,7 @@ class Steered:
         return "host" if self._is_literal_here() else "steered"
 
     def _is_literal_here(self) -> bool:
-        return _given(caller_frame(self._session.project))[1]
+        return device_named(caller_frame(self._session.project))[1]
 
     def _arrive(self, result: Any, tensor: Any) -> Any:
         if result.device.type not in HOST or result.layout != self._torch.strided:
@@ -198,7 +199,13 @@ class Steered:
         return result
 
     def _alias(self, tensor: Any) -> Any:
-        """Return another tensor over the same memory; a leaf with a gradient itself."""
+        """Return another tensor over the same memory.
+
+        A leaf with a gradient is returned itself, and so is what is of a class of its
+        own: both would become something else.
+        """
+        if type(tensor) is not self._torch.Tensor:
+            return tensor
         with self._unseen():
             if not tensor.requires_grad:
                 return tensor.detach()
@@ -270,53 +277,9 @@ def _is_ours_to_make(frame: FrameType) -> bool:
     found: FrameType | None = frame
     while found is not None:
         name = found.f_code.co_filename
+        if not is_ours(name):
+            return False
         if not name.endswith(_WRAPPERS):
-            return is_ours(name)
+            return True
         found = found.f_back
     return False
-
-
-def _given(frame: FrameType | None) -> tuple[bool, bool]:
-    """Return whether a call names a device, and whether it is the CPU outright.
-
-    Args:
-        frame: Of the user, in the middle of a call.
-    """
-    import ast
-
-    source = _source(frame) if frame is not None else ""
-    try:
-        call = ast.parse(f"({source})", mode="eval").body
-    except SyntaxError:
-        return False, False
-    if not isinstance(call, ast.Call):
-        return False, False
-    named = {one.arg: one.value for one in call.keywords}
-    values = [named["device"]] if "device" in named else call.args
-    return "device" in named, any(map(_is_cpu, values))
-
-
-def _is_cpu(value: Any) -> bool:
-    """Tell whether an expression is ``"cpu"`` or ``torch.device("cpu")``."""
-    if type(value).__name__ == "Call":
-        return any(map(_is_cpu, value.args))
-    return getattr(value, "value", None) in ("cpu", "cpu:0")
-
-
-def _source(frame: FrameType) -> str:
-    """Return the source of the call that a frame is making: its line, if need be."""
-    import linecache
-
-    code, first, last = frame.f_code, frame.f_lineno, frame.f_lineno
-    begin: int | None = None
-    end: int | None = None
-    if hasattr(code, "co_positions"):
-        one, other, begin, end = list(code.co_positions())[frame.f_lasti // 2]
-        first, last = one or first, other or last
-    name = code.co_filename
-    lines = [linecache.getline(name, n).encode() for n in range(first, last + 1)]
-    if begin is not None and end is not None and lines:
-        lines[-1] = lines[-1][:end]
-        lines[0] = lines[0][begin:]
-    text = b"".join(lines).decode(errors="replace").strip()
-    return text if begin is not None else text.partition("=")[2] or text

@@ -2,13 +2,14 @@
 
 import pytest
 
+from reprobundle.recorder.call_sources import read_call
 from reprobundle.run.events import Float64SearchEvent, Float64SiteEvent
 
 pytestmark = pytest.mark.torch
 
 # A line that ends in a word is a place of that kind; every other line is none.
 SCRIPT = """\
-import sys, torch, numpy as np
+import sys, torch, numpy as np, models
 device = torch.device(sys.argv[1])
 torch.manual_seed(0); np.random.seed(0)
 a = np.random.rand(4, 4)
@@ -45,7 +46,22 @@ kept = torch.from_numpy(a)
 moved = kept.float().to(device)
 back = kept.sum() + moved.sum().item()
 i = z + 1
+net = models.Net(device)
+made = net(torch.ones(2))
+kept = torch.nn.Parameter(torch.ones(2)).to(device)
+assert isinstance(kept, torch.nn.Parameter) and y.to(device).data_ptr() == y.data_ptr()
 print(q.item().hex(), total.item().hex(), back.item().hex(), m.weight.grad.tolist())
+"""
+
+# The recorder has a module of this name as well.
+MODELS = """\
+import torch
+class Net(torch.nn.Module):
+    def __init__(self, device):
+        super().__init__()
+        self.device = device
+    def forward(self, x):
+        return x.to(torch.float64).to(self.device)
 """
 
 
@@ -53,12 +69,13 @@ def expected():
     for number, line in enumerate(SCRIPT.splitlines(), 1):
         for kind in ("moved", "made", "computed"):
             if line.endswith(f"# {kind}"):
-                yield number, kind
+                yield f"run.py:{number}", kind
+    yield "models.py:7", "moved"
 
 
 @pytest.fixture(scope="module")
 def runs(launch):
-    files = {"run.py": SCRIPT}
+    files = {"run.py": SCRIPT, "models.py": MODELS}
     plain = launch(["python", "run.py", "cpu"], files, recorded=False)
     traced = launch(["python", "run.py", "cpu"], files, traced=True, device="cpu")
     return plain, traced
@@ -72,8 +89,8 @@ def test_looking_changes_no_number(runs):
 
 def test_every_place_is_found_and_no_other(runs):
     sites = runs[1].of(Float64SiteEvent)
-    found = sorted((int(site.where.rpartition(":")[2]), site.how) for site in sites)
-    assert found == list(expected())
+    found = sorted((site.where.rpartition("/")[2], site.how) for site in sites)
+    assert found == sorted(expected())
 
 
 def test_a_place_tells_dtype_operator_and_count(runs):
@@ -114,3 +131,20 @@ def test_compiled_and_scripted_code_keeps_working_and_is_told(launch):
     assert (run.status, run.troubles()) == (0, []), run.stderr
     (search,) = run.of(Float64SearchEvent)
     assert search.reason == "1 compiled graphs were not looked into"
+
+
+@pytest.mark.parametrize(
+    ("source", "exact", "expected"),
+    [
+        ("torch.zeros(3, device=device)", True, (True, False)),
+        ("torch.zeros(\n    3, device='cpu')", True, (True, True)),
+        ("x.cpu().to(device)", True, (False, False)),
+        ("x.to(torch.device('cpu'))", True, (False, True)),
+        ("for x in load(device='cpu'):\n    y = 1", True, (False, False)),
+        ("x = torch.zeros(3, device=device)", False, (True, False)),
+        ("torch.zeros(3, device='cpu:0')", False, (True, True)),
+        ("torch.zeros(", False, (False, False)),
+    ],
+)
+def test_a_call_is_read_for_its_device(source, exact, expected):
+    assert read_call(source, exact) == expected
