@@ -114,6 +114,18 @@ if TYPE_CHECKING:
     help="Folder of wheels, for a machine without network.",
 )
 @click.option(
+    "--allow-other-build",
+    is_flag=True,
+    help="With --env fresh: take the plain release where a build such as +cpu cannot "
+    "be had. It may compute other numbers; the record names it.",
+)
+@click.option(
+    "--allow-other-python",
+    is_flag=True,
+    help="With --env fresh: build on another Python version rather than not at all; it "
+    "shows as drift.",
+)
+@click.option(
     "--without",
     multiple=True,
     metavar="PACKAGE",
@@ -143,6 +155,8 @@ def replay(
     settings: tuple[str, ...],
     wheels: Path | None,
     without: tuple[str, ...],
+    allow_other_build: bool,
+    allow_other_python: bool,
     detach: bool,
     allow: tuple[str, ...],
     as_json: bool,
@@ -173,6 +187,8 @@ def replay(
         settings=settings,
         wheels=wheels,
         without=without,
+        allow_other_build=allow_other_build,
+        allow_other_python=allow_other_python,
         allow=allow,
         echo=not quiet,
     )

@@ -200,12 +200,14 @@ class EnvironmentDifference(
         name: Dotted fact name.
         reference, replay: Both values as text.
         grade: ``numeric`` when it is known to change numbers, ``other`` otherwise.
+        why: What it changes; empty unless it is known to change numbers.
     """
 
     name: str
     reference: str
     replay: str
     grade: Literal["numeric", "other"]
+    why: str = ""
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

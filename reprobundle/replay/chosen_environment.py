@@ -81,6 +81,8 @@ def choose_environment(
             conda=plan.conda,
             without=frozenset(map(normalised, options.without)),
             wheels=options.wheels,
+            allow_other_build=options.allow_other_build,
+            allow_other_python=options.allow_other_python,
             progress=say,
         )
         install_entry(built.python)

@@ -36,6 +36,9 @@ class ReplayOptions:
             that differs in one thing.
         wheels: Folder of wheels for an environment without network.
         without: Packages of the lock to leave out of a fresh environment.
+        allow_other_build: Take the plain release into a fresh environment where a
+            build with a local label (``+cpu``) cannot be had.
+        allow_other_python: Build it on another minor version rather than not at all.
         allow: Named warnings that the caller accepts.
         echo: Show what the command prints while it runs.
         rng: How random draws are made; as in the reference if empty.
@@ -55,6 +58,8 @@ class ReplayOptions:
     settings: tuple[str, ...] = ()
     wheels: Path | None = None
     without: tuple[str, ...] = ()
+    allow_other_build: bool = False
+    allow_other_python: bool = False
     allow: tuple[str, ...] = ()
     echo: bool = False
     rng: DrawMode | Literal[""] = ""

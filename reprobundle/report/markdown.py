@@ -149,7 +149,7 @@ def _replay(one: ReplayPage) -> Iterator[str]:
             code(found.name),
             code(found.reference),
             code(found.replay),
-            "yes" if found.grade == "numeric" else "",
+            words(f"yes: {found.why}") if found.grade == "numeric" else "",
         )
         for found in judgement.environment
     ]

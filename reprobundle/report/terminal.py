@@ -163,7 +163,8 @@ def _environment(
 def _grade(found: EnvironmentDifference, screen: Screen) -> Span:
     if found.grade != "numeric":
         return Span("")
-    return Span(f"{screen.marks.warned} can change numbers", "warn")
+    why = found.why or "can change numbers"
+    return Span(f"{screen.marks.warned} {why}", "warn")
 
 
 def _reasons(reasons: Sequence[str], screen: Screen, *, verbose: bool) -> list[Line]:

@@ -156,9 +156,9 @@ def _differences(
         known = b is not None and a is not None and not (b.unknown or a.unknown)
         if not known:
             if _text(b) != _text(a) and (_is_known(b) or _is_known(a)):
-                yield _difference(name, b, a, numeric=False)
+                yield _difference(name, b, a, None)
         elif b is not None and a is not None and b.value != a.value:
-            yield _difference(name, b, a, numeric=numeric_kind(name) is not None)
+            yield _difference(name, b, a, numeric_kind(name))
 
 
 def _is_known(fact: Fact | None) -> bool:
@@ -166,14 +166,15 @@ def _is_known(fact: Fact | None) -> bool:
 
 
 def _difference(
-    name: str, b: Fact | None, a: Fact | None, *, numeric: bool
+    name: str, b: Fact | None, a: Fact | None, kind: Numeric | None
 ) -> EnvironmentDifference:
     left, right = _told(b, a), _told(a, b)
     return EnvironmentDifference(
         name=name,
         reference=left,
         replay=right,
-        grade="numeric" if numeric else "other",
+        grade="numeric" if kind is not None else "other",
+        why=kind.why if kind is not None else "",
     )
 
 
@@ -275,7 +276,6 @@ def _counts(difference: EnvironmentDifference, devices: DevicePair) -> bool:
 
 
 def _words(difference: EnvironmentDifference) -> str:
-    kind = numeric_kind(difference.name)
-    why = f" ({kind.why})" if kind is not None else ""
+    why = f" ({difference.why})" if difference.why else ""
     sides = f"{difference.replay}, reference {difference.reference}"
     return f"{difference.name} is {sides}{why}"

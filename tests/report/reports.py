@@ -35,7 +35,11 @@ VACUOUS = finding(
 NO_MAC = finding("lists-pressure", "not-applicable", "the reference ran on Linux")
 
 TF32 = EnvironmentDifference(
-    name="torch.allow_tf32", reference="False", replay="True", grade="numeric"
+    name="torch.allow_tf32",
+    reference="False",
+    replay="True",
+    grade="numeric",
+    why="TF32 keeps 10 mantissa bits of a product",
 )
 CPU = EnvironmentDifference(
     name="cpu.model", reference="AMD EPYC", replay="Apple M2 Pro", grade="other"

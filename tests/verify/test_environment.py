@@ -223,3 +223,15 @@ def test_the_moment_and_what_did_not_change_are_not_compared(records):
         {moment: known(50.0), "end.unchanged": known(())},
     )
     assert differences(pair) == {}
+
+
+def test_a_fact_that_changes_numbers_says_what_it_changes(records):
+    facts = {"torch.allow_tf32": Fact(value=False, source="x")}
+    other = {"torch.allow_tf32": Fact(value=True, source="x")}
+    model = {"cpu.model": Fact(value="a", source="x")}
+    found = differences(
+        records({**facts, **model}, {**other, "cpu.model": Fact(value="b", source="x")})
+    )
+    assert found["torch.allow_tf32"].why == "TF32 keeps 10 mantissa bits of a product"
+    assert found["torch.allow_tf32"].grade == "numeric"
+    assert (found["cpu.model"].grade, found["cpu.model"].why) == ("other", "")
