@@ -44,6 +44,11 @@ def paragraph(
     return _beside(label, [(Span(line, style),) for line in lines])
 
 
+def unbroken(screen: Screen, label: str, words: str, style: Style = "") -> list[Line]:
+    """Return `words` in one line of any length: a command that can be pasted."""
+    return _beside(label, [(Span(screen.safe(words), style),)])
+
+
 def flow(screen: Screen, label: str, items: Iterable[Line]) -> list[Line]:
     """Return short items one after the other, none broken, beside a label."""
     return _beside(label, _packed(screen, items, screen.width - LABEL_WIDTH))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from reprobundle.format.record import Fact, Output, Record, Remark, WithheldFile
 from reprobundle.pack.options import Packed
 from reprobundle.report import text
-from reprobundle.report.layout import paragraph
+from reprobundle.report.layout import paragraph, unbroken
 from reprobundle.report.screen import Line, Screen, Style
 
 LISTED = 12
@@ -20,6 +20,8 @@ def render_packed(packed: Packed, screen: Screen | None = None) -> str:
     lines: list[Line] = []
     for label, words, style in _told(packed):
         lines.extend(paragraph(screen, label, words, style=style, whole=True))
+    command = f"reprobundle verify {shlex.quote(str(packed.path))}"
+    lines.extend(unbroken(screen, "next", command))
     return screen.text(lines)
 
 
@@ -51,7 +53,6 @@ def _told(packed: Packed) -> Iterator[tuple[str, str, Style]]:
     members = text.plural(len(packed.sealed.members), "member")
     yield "wrote", f"{packed.path}  {size}, {members}", "strong"
     yield "id", packed.sealed.id, ""
-    yield "next", f"reprobundle verify {shlex.quote(str(packed.path))}", ""
 
 
 def _ending(record: Record) -> str:

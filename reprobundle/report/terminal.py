@@ -23,7 +23,16 @@ from reprobundle.report.checked import (
     check_lines,
     replay_check_lines,
 )
-from reprobundle.report.layout import BLANK, Column, Row, flow, more, paragraph, table
+from reprobundle.report.layout import (
+    BLANK,
+    Column,
+    Row,
+    flow,
+    more,
+    paragraph,
+    table,
+    unbroken,
+)
 from reprobundle.report.screen import Line, Screen, Span, Style
 from reprobundle.report.truths import truth_lines
 
@@ -116,7 +125,7 @@ def _causes(causes: Sequence[Cause], screen: Screen, *, verbose: bool) -> list[L
     lines += more(screen, hidden, "likely cause")
     command = next((cause.command for cause in causes if cause.command), "")
     if command:
-        lines += paragraph(screen, "try", command, whole=True)
+        lines += unbroken(screen, "try", command)
     return lines
 
 

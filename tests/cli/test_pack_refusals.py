@@ -156,6 +156,33 @@ def test_a_file_that_git_ignores_is_pointed_out(project):
     )
 
 
+def test_a_folder_that_holds_nothing_to_keep_is_no_missing_file(project):
+    (project / "results").mkdir()
+    code = "open('results/loss.txt', 'w').write('1')"
+    line = refused(project, command=("python", "-c", code), status=22)
+    assert "folder results holds nothing that git keeps" in line
+    assert "have the command make it" in line
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        pytest.param("raise SystemExit(3)", 22, id="the command failed"),
+        pytest.param("print('no output')", 20, id="nothing to compare"),
+    ],
+)
+def test_a_refusal_leaves_no_copies_behind(project, tmp_path, code, status):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    done = reprobundle(
+        *("pack", "-o", tmp_path / "x.rpb.zip", "-q", "--", "python", "-c", code),
+        cwd=project,
+        env={"TMPDIR": str(temporary)},
+    )
+    assert done.status == status, done.err
+    assert list(temporary.iterdir()) == []
+
+
 def test_two_files_that_a_mac_would_merge_are_refused(project):
     (project / "Model.py").write_text("")
     line = refused(project)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
 
@@ -220,3 +221,14 @@ def test_a_replay_that_gives_other_numbers_is_not_reproduced(sensitive):
 def test_the_same_bundle_replayed_alike_is_bit_identical(sensitive):
     done = reprobundle("replay", sensitive, "--yes", "-q", env={"LANG": "C.UTF-8"})
     assert "bit-identical" in done.out
+
+
+def test_the_next_command_can_be_pasted(project):
+    target = project.parent / "my result; it's.rpb.zip"
+    done = reprobundle(
+        *("pack", "-o", target, "--passes", "measured", "--", "python", "train.py"),
+        cwd=project,
+    )
+    assert done.status == 0, done.err
+    (line,) = [one for one in done.out.splitlines() if one.startswith("next")]
+    assert shlex.split(line)[1:] == ["reprobundle", "verify", str(target)]
