@@ -12,10 +12,20 @@ from reprobundle.cli.options import bundle_argument
 @click.command()
 @bundle_argument
 @click.argument("replay_file", type=click.Path(path_type=Path))
-def attach(*, bundle: Path, replay_file: Path) -> int:
+@click.option(
+    "--as-reference",
+    is_flag=True,
+    help="Attach it only if it brings the Linux reference that the bundle lacks: a "
+    "record that its maker marked with replay --as-reference.",
+)
+def attach(*, bundle: Path, replay_file: Path, as_reference: bool) -> int:
     """Attach a replay that travelled alone (.rpr.zip) to its bundle."""
     from reprobundle.format.attach import attach_replay_file
 
+    if as_reference:
+        from reprobundle.verify.linux_reference import require_linux_reference
+
+        require_linux_reference(bundle, replay_file)
     for identifier in attach_replay_file(bundle, replay_file):
         click.echo(f"attached replay {identifier}")
     return 0

@@ -95,6 +95,14 @@ if TYPE_CHECKING:
     help="Write the record there (.rpr.zip) instead of attaching it.",
 )
 @click.option(
+    "--as-reference",
+    "reference_by",
+    default="",
+    metavar="NAME",
+    help="On Linux: NAME states that this run is the Linux reference of a bundle that "
+    "was packed elsewhere.",
+)
+@click.option(
     "--data",
     multiple=True,
     metavar="PATH=FILE",
@@ -151,6 +159,7 @@ def replay(
     rng: DrawMode | None,
     fallback: Literal["forbid", "diagnose"],
     record_file: Path | None,
+    reference_by: str,
     data: tuple[str, ...],
     settings: tuple[str, ...],
     wheels: Path | None,
@@ -183,6 +192,7 @@ def replay(
         resume_command=parse_command(resume_command),
         claims=_claims(claims, smoke=smoke),
         record_file=record_file,
+        reference_by=reference_by,
         data=data,
         settings=settings,
         wheels=wheels,

@@ -31,6 +31,7 @@ class ReplayOptions:
             author used.
         record_file: Write the records there as a replay file instead of attaching
             them; needed where the bundle cannot be written.
+        reference_by: Who states that this run is the Linux reference; empty for none.
         data: ``PATH=FILE``: the caller's own copies of withheld files.
         settings: ``NAME=VALUE``: variables of the numeric libraries to set, for a run
             that differs in one thing.
@@ -54,6 +55,7 @@ class ReplayOptions:
     claims: tuple[str, ...] = ()
     resume_command: tuple[str, ...] = ()
     record_file: Path | None = None
+    reference_by: str = ""
     data: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     wheels: Path | None = None

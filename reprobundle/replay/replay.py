@@ -6,11 +6,12 @@ import os
 import tempfile
 from pathlib import Path
 
-from reprobundle.errors import DigestError, EnvironmentUnusableError
+from reprobundle.errors import BadCallError, DigestError, EnvironmentUnusableError
 from reprobundle.format.reader import Bundle, check_digests, open_bundle
 from reprobundle.replay.job import ReplayJob, Say
 from reprobundle.replay.options import Replayed, ReplayOptions
 from reprobundle.replay.plan import ReplayPlan, make_plan
+from reprobundle.run.command import platform_name
 from reprobundle.run.space import require_writable
 from reprobundle.verify.verify import verify_bundle
 
@@ -24,6 +25,11 @@ def inspect_plan(options: ReplayOptions) -> ReplayPlan:
         BundleError: The bundle is unreadable, unsafe or altered.
         BadCallError: The quick claim was asked for and there is none.
     """
+    if options.reference_by and platform_name() != "linux":
+        raise BadCallError(
+            f"this is {platform_name()}, and the Linux reference is made on Linux",
+            advice="leave out --as-reference, or replay on Linux",
+        )
     with open_bundle(options.bundle) as bundle:
         _require_intact(bundle)
         return make_plan(

@@ -268,6 +268,7 @@ _REPLAY_COLUMNS = (
     Column("of run", align="right"),
     Column("status", align="right"),
     Column("stopped by", least=8),
+    Column("reference by", least=8),
 )
 
 
@@ -280,4 +281,5 @@ def _replay_row(replay_id: str, record: Record) -> Row:
         Span(str(record.runs)),
         Span(str(record.outcome.exit_status)),
         Span(record.outcome.stop),
+        Span(record.reference_by),
     )

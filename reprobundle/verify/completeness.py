@@ -9,7 +9,7 @@ from reprobundle.format.lock import LOCK_MEMBER, PYLOCK_MEMBER
 from reprobundle.format.manifest import STAND_INS, Member
 from reprobundle.format.record import Fact, Randomness, Record, SeedCall
 from reprobundle.verify.checks import finding
-from reprobundle.verify.ending import is_finished
+from reprobundle.verify.linux_reference import check_linux_reference
 from reprobundle.verify.sealed import Sealed
 
 Members = Mapping[str, Member]
@@ -44,7 +44,7 @@ def check_completeness(
     yield _versions(reference)
     yield _memory_log(reference)
     yield _output_summary(sealed)
-    yield _linux_reference(reference, replays)
+    yield check_linux_reference(sealed, replays)
     yield _lock_for_others(members, sealed)
 
 
@@ -309,22 +309,3 @@ def _output_summary(sealed: Sealed) -> Finding:
         error = reference.outcome.error
         return finding("has-output-summary", "pass", f"the error {error.type}")
     return finding("has-output-summary", "fail", "nothing that came out is described")
-
-
-def _linux_reference(reference: Record, replays: Sequence[Record]) -> Finding:
-    if reference.platform == "linux":
-        return finding("has-linux-reference", "pass", where="runs/1")
-    for replay in replays:
-        # A replay of another claim's command is no reference for the main one.
-        same = replay.claim == reference.claim
-        if same and replay.platform == "linux" and is_finished(replay):
-            return finding(
-                "has-linux-reference", "pass", "an attached replay was made on Linux"
-            )
-    return finding(
-        "has-linux-reference",
-        "fail",
-        f"the reference was made on {reference.platform}, no replay on Linux is "
-        "attached",
-        advice="replay the bundle on Linux",
-    )

@@ -116,7 +116,12 @@ EVERY_ITEM: tuple[Item, ...] = (
     Item("has-versions", "V9", "A version is unknown.", _REQUIRED),
     Item("has-memory-log", "V9", "There is no memory log.", _REQUIRED),
     Item("has-output-summary", "V9", "No output is described.", _REQUIRED),
-    Item("has-linux-reference", "V9", "No finished run on Linux is here.", _REQUIRED),
+    Item(
+        "has-linux-reference",
+        "V9",
+        "No run on Linux is the reference, or marked as it.",
+        _REQUIRED,
+    ),
     Item("lock-for-others", "V9", "There is no lock for other systems."),
     Item("lists-versions", "V10", "Versions and machine are documented."),
     Item("lists-start", "V10", "Weights, input, seeds and shapes are recorded."),

@@ -484,6 +484,46 @@ SAMPLES = (
 
 BUNDLE_CASES = (
     _own(
+        "linux_reference_attached",
+        "V9",
+        "valid",
+        BIT_IDENTICAL,
+        "Packed on a Mac; an attached record made on Linux is marked as the reference.",
+        files.linux_reference(),
+    ),
+    _own(
+        "linux_reference_unmarked",
+        "V9",
+        "invalid",
+        "INCOMPLETE",
+        "Packed on a Mac; the attached record made on Linux is marked by nobody.",
+        files.linux_reference(reference_by=""),
+    ),
+    _own(
+        "linux_reference_copied",
+        "V9",
+        "invalid",
+        "INCOMPLETE",
+        "The marked record took the time of the origin to the nanosecond: a copy.",
+        files.linux_reference(elapsed_ns=RECORD["elapsed_ns"]),
+    ),
+    _own(
+        "linux_reference_relabelled",
+        "V9",
+        "invalid",
+        "INCOMPLETE",
+        "The marked record says linux, and its environment Darwin.",
+        files.linux_reference(environment={**ENVIRONMENT, "os.system": fact("Darwin")}),
+    ),
+    _own(
+        "linux_reference_of_another_claim",
+        "V9",
+        "invalid",
+        DIFFERS,
+        "The marked record serves another claim than the reference.",
+        files.linux_reference(claim="another"),
+    ),
+    _own(
         "vacuous_tolerance",
         "V8",
         "warning",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from tests.conformance.documents import (
+    ENVIRONMENT,
     INPUT,
     LOGITS,
     MEMORY_LOG,
@@ -25,6 +26,7 @@ from tests.conformance.documents import (
     bundle_id,
     digest,
     encode,
+    fact,
     failure,
     files_digest,
     input_read,
@@ -230,6 +232,22 @@ def mapped() -> Document:
     place = {"where": "{project}/a.py:2"}
     told = {"mapping": "cuda=cpu", "mapped": [{**call, **place}]}
     return {**RECORD["devices"], **told}
+
+
+def from_mac() -> Story:
+    """Return a bundle whose reference was made on a Mac, on its CPU."""
+    return recorded(platform="darwin")
+
+
+def linux_reference(**changes: object) -> Callable[[], bytes]:
+    """Return what makes that bundle with a record marked as the Linux reference."""
+    marked = {
+        "platform": "linux",
+        "environment": {**ENVIRONMENT, "os.system": fact("Linux")},
+        "elapsed_ns": RECORD["elapsed_ns"] + 1,
+        "reference_by": "a second person",
+    }
+    return attached(from_mac(), **{**marked, **changes})
 
 
 def half_waited() -> Document:

@@ -49,6 +49,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         promotion: What was computed in float64; only in a truth pass.
         files_digest: BLAKE3 over the sorted ``digest  path`` lines of the project
             files the run started from: two runs of one bundle agree in it.
+        reference_by: For a replay, who states that it is the Linux reference of a
+            bundle packed elsewhere; empty for any other run. It is stated, not proven.
         withheld: Those of these files that the bundle holds by digest only.
     """
 
@@ -83,6 +85,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     remarks: tuple[Remark, ...]
     members: tuple[ContentMember, ...]
     withheld: tuple[WithheldFile, ...] = ()
+    reference_by: str = ""
 
     @property
     def loaded_torch(self) -> bool:

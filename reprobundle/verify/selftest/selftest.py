@@ -25,6 +25,7 @@ from reprobundle.verify.selftest.mutation import (
 from reprobundle.verify.selftest.of_bytes import BYTE_MUTATIONS
 from reprobundle.verify.selftest.of_devices import DEVICE_MUTATIONS
 from reprobundle.verify.selftest.of_protocol import PROTOCOL_MUTATIONS
+from reprobundle.verify.selftest.of_reference import REFERENCE_MUTATIONS
 from reprobundle.verify.selftest.of_results import RESULT_MUTATIONS
 from reprobundle.verify.selftest.of_seal import SEAL_MUTATIONS
 from reprobundle.verify.selftest.subject import Subject
@@ -37,6 +38,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *RESULT_MUTATIONS,
     *PROTOCOL_MUTATIONS,
     *DEVICE_MUTATIONS,
+    *REFERENCE_MUTATIONS,
 )
 EXIT_PASSED = 10
 
