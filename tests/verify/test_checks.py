@@ -336,8 +336,8 @@ PASSED = set(
     lists-together reference-ending reference-trouble reference-not-repeatable
     same-run same-files same-command same-seed same-draws seed-calls same-start
     same-inputs nothing-entered python-not-entered run-completed exit-status
-    device-asked standin-device cpu-fallback accepting-platform output-missing
-    output-differs
+    device-asked device-mapped standin-device cpu-fallback accepting-platform
+    output-missing output-differs
     environment-drift unsynchronised-timing memory-limits memory-growth replayed
     claim-replayed replays-disagree
     """.split()  # noqa: SIM905 - a list of fifty strings is harder to read
@@ -445,6 +445,7 @@ CASES = {
     "same-failure": failing(Outcome(exit_status=1)),
     "device-asked": on("cpu", "none-possible", requested="mps"),
     "standin-device": on("mps", standin=True),
+    "device-mapped": on("cpu", "none-possible", mapping="cuda=cpu"),
     "cpu-fallback": on("mps", "seen"),
     "fallback-witnesses": on("mps", operators=(builder.used("aten.mode.default"),)),
     "non-blocking-copy": on("mps", transfers=(LATE,)),
