@@ -27,6 +27,7 @@ VERBS = {
     "wheels": "wheels",
     "diff": "diff",
     "scan": "scan",
+    "doctor": "doctor",
     "policy": "policy",
     "extract": "members",
     "cat": "members",

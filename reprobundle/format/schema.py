@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from reprobundle.format.difference_report import DifferenceReport
+from reprobundle.format.doctor_report import DoctorReport
 from reprobundle.format.findings import Report
 from reprobundle.format.lock import Lock
 from reprobundle.format.manifest import Manifest
@@ -34,6 +35,7 @@ DOCUMENTS: dict[str, tuple[type, str]] = {
     "memory": (MemorySeries, "memory.json: all memory samples of one run"),
     "report": (Report, "What verify prints with --json"),
     "difference": (DifferenceReport, "What diff prints with --json"),
+    "doctor": (DoctorReport, "What doctor prints with --json"),
     "scan": (ScanReport, "What scan prints with --json"),
     "selftest": (SelftestReport, "What selftest prints with --json"),
 }

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     Switch = Callable[[str], bool]
 
-# The oldest macOS that torch 2.9 and newer run MPS on.
+# The oldest macOS that torch runs MPS on: 2.9 to 2.14, and 2.15 and newer.
 OLDEST_MACOS = 14
+OLDEST_MACOS_2_15 = 15
 _ELSEWHERE = "replay on a machine that has the device, or ask for another --device"
 
 
@@ -66,12 +67,19 @@ def mps_obstacle(torch: Any, platform: str, switch: Switch) -> tuple[str, str]:
             f"this build of torch ({torch.__version__}) has no MPS",
             "install torch from its own index or PyPI, for arm64",
         )
-    if not mps.is_macos_or_newer(OLDEST_MACOS, 0):
-        return f"this macOS is older than {OLDEST_MACOS}", "update macOS"
+    oldest = _oldest_macos(torch.__version__)
+    if not mps.is_macos_or_newer(oldest, 0):
+        return f"this macOS is older than {oldest}", "update macOS"
     if switch("kern.hv_vmm_present"):
         return "this is a virtual machine without Metal", _ELSEWHERE
     cause = "Metal offers no device here, as in a sandbox or without a login session"
     return cause, "run it in Terminal, in a session of a logged-in user"
+
+
+def _oldest_macos(version: str) -> int:
+    parts = str(version).partition("+")[0].split(".")
+    release = tuple(int(part) for part in parts[:2] if part.isdigit())
+    return OLDEST_MACOS_2_15 if release >= (2, 15) else OLDEST_MACOS
 
 
 def _sysctl(name: str) -> bool:

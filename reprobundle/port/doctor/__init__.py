@@ -1,0 +1,1 @@
+"""Ask this machine whether a run on MPS can start here and survive."""
