@@ -18,11 +18,8 @@ import numpy as np
 from reprobundle.format.record import Fact
 from reprobundle.report.html import render_html
 from reprobundle.report.page import build_page
-from reprobundle.verify.selftest.altered_values import (
-    float_output,
-    with_array_changed,
-)
-from reprobundle.verify.selftest.subject import Subject, reference_member
+from reprobundle.verify.selftest.of_results import with_array
+from reprobundle.verify.selftest.subject import Subject
 from reprobundle.verify.verify import verify_bundle
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
@@ -33,19 +30,16 @@ SCHEMES = {"light": (), "dark": ("--blink-settings=preferredColorScheme=0",)}
 def made_up_replay(bundle: Path, folder: Path) -> Path:
     """Write a replay whose first array is noisy and whose machine differs."""
     subject = Subject(bundle, folder / "subject")
-    output = float_output(subject.reference, subject.sealed.policy)
-    noise = np.random.default_rng(0)
-    data = with_array_changed(
-        output,
-        subject.read(reference_member(output.member)),
-        lambda array: (array + noise.normal(0, 1e-4, array.shape)).astype(array.dtype),
+    draws = np.random.default_rng(0)
+    noisy = with_array(
+        lambda array: (array + draws.normal(0, 1e-4, array.shape)).astype(array.dtype)
     )
     echo = subject.echo()
     facts = {
         **echo.main.record.environment,
         "torch.num_threads": Fact(value=8, source="made up"),
     }
-    draft = echo.main.saying(environment=facts).with_output(folder, output, data)
+    draft = noisy(subject, echo.main.saying(environment=facts))
     return echo.but(draft).write(folder / "made-up.rpr.zip")
 
 

@@ -18,7 +18,9 @@ from reprobundle.verify.selftest.mutation import Made, Mutation, NotPossibleErro
 from reprobundle.verify.selftest.subject import Draft, Subject, reference_member
 
 
-def _array(change: values.Change) -> Redraft:
+def with_array(change: values.Change) -> Redraft:
+    """Return what gives a replay other values in its first float array."""
+
     def redraft(subject: Subject, draft: Draft) -> Draft:
         output = values.float_output(subject.reference, subject.sealed.policy)
         data = subject.read(reference_member(values.arrays_member(output)))
@@ -87,7 +89,7 @@ RESULT_MUTATIONS = (
         "other-value",
         "one array element outside the tolerance",
         _STRUCTURE,
-        replay_with(_array(values.larger)),
+        replay_with(with_array(values.larger)),
     ),
     Mutation(
         "other-number", "one number of a document", _STRUCTURE, replay_with(_document)
@@ -96,25 +98,25 @@ RESULT_MUTATIONS = (
         "nan-in-replay",
         "NaN in the replay only",
         _STRUCTURE,
-        replay_with(_array(values.with_nan)),
+        replay_with(with_array(values.with_nan)),
     ),
     Mutation(
         "other-shape",
         "the same values with one axis more",
         _STRUCTURE,
-        replay_with(_array(values.with_axis)),
+        replay_with(with_array(values.with_axis)),
     ),
     Mutation(
         "other-dtype",
         "the same values in another dtype",
         _STRUCTURE,
-        replay_with(_array(values.wider)),
+        replay_with(with_array(values.wider)),
     ),
     Mutation(
         "zeros",
         "zeros instead of values",
         _STRUCTURE | {"output-all-zero"},
-        replay_with(_array(values.zeros)),
+        replay_with(with_array(values.zeros)),
     ),
     Mutation(
         "output-missing",
