@@ -160,7 +160,9 @@ def _grid(axis: Sequence[float], y_at: Scale) -> Iterator[str]:
 
 def _bottom(axis: Sequence[float], x_at: Scale, title: str) -> Iterator[str]:
     for value in axis:
-        yield _text(x_at(value), HEIGHT - BOTTOM + 15, f"{value:.4g}", "middle")
+        # The last label would reach beyond the figure and be cut off.
+        anchor = "end" if x_at(value) > WIDTH - RIGHT - 20 else "middle"
+        yield _text(x_at(value), HEIGHT - BOTTOM + 15, f"{value:.4g}", anchor)
     yield _text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 4, title, "middle")
 
 
