@@ -20,7 +20,11 @@ def check_ending(reference: Record, replay: Record) -> Iterator[Finding]:
     if outcome.stop and outcome.stop != "interrupted":
         detail = outcome.stop_detail or "no detail was recorded"
         yield finding(
-            "stopped", "not-checked", f"{outcome.stop}: {detail}", got=outcome.stop
+            "stopped",
+            "not-checked",
+            f"{outcome.stop}: {detail}",
+            got=outcome.stop,
+            advice=_way_on(replay),
         )
         return
     if not is_finished(replay):
@@ -38,6 +42,14 @@ def check_ending(reference: Record, replay: Record) -> Iterator[Finding]:
         yield from _failure(reference, replay)
     else:
         yield _success(reference, replay)
+
+
+def _way_on(replay: Record) -> str:
+    """Return what may help a replay that stopped, where something does."""
+    names_cuda = replay.outcome.stop == "cuda_required" and replay.outcome.error
+    if names_cuda and not replay.devices.mapping:
+        return "replay it with --map-device cuda=cpu or cuda=mps, or on CUDA"
+    return ""
 
 
 def _success(reference: Record, replay: Record) -> Finding:

@@ -46,16 +46,22 @@ def _told(record: Record) -> str:
     mapped = record.devices.mapped
     if not mapped:
         return "no call named CUDA"
-    calls = sum(one.count for one in mapped)
-    places = len({one.where for one in mapped})
+    calls = _counted(sum(one.count for one in mapped), "call")
+    places = _counted(len({one.where for one in mapped}), "place")
     ordered = sorted(mapped, key=lambda one: (one.became != _REFUSED, -one.count))
     named = ", ".join(_call(one) for one in ordered[:MOST_NAMED])
     more = len(ordered) - MOST_NAMED
     rest = f" and {more} more" if more > 0 else ""
-    return f"{calls:,} calls at {places:,} places ({named}{rest})"
+    return f"{calls} at {places} ({named}{rest})"
 
 
 def _call(one: MappedCall) -> str:
     asked = f"({one.asked})" if one.asked else ""
     place = f" at {one.where}" if one.where else ""
-    return f"{one.call}{asked} became {one.became}{place}, {one.count:,} times"
+    return (
+        f"{one.call}{asked} became {one.became}{place}, {_counted(one.count, 'time')}"
+    )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

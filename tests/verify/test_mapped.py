@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from reprobundle.format.record import Devices, MappedCall, Outcome
-from tests.verify.builder import found, on
+from tests.verify.builder import ERROR, found, on
 
 CALL = MappedCall(
     call="Tensor.cuda", asked="cuda", became="cpu", where="{project}/a.py:3", count=7
@@ -25,14 +25,14 @@ def test_a_mapped_replay_is_reproduced_with_warnings(bench):
     report = bench.verify()
     assert report.verdict == "REPRODUCED WITH WARNINGS"
     (one,) = found(report, "device-mapped", "warn")
-    assert "7 calls at 1 places (Tensor.cuda(cuda) became cpu at" in one.reason
+    assert "7 calls at 1 place (Tensor.cuda(cuda) became cpu at" in one.reason
     assert one.where == "{project}/a.py:3"
 
 
 def test_a_call_that_was_refused_is_named_first(bench):
     bench.pack().replay(devices=mapped(CALL, REFUSED))
     (one,) = found(bench.verify(), "device-mapped", "warn")
-    assert "(torch.cuda.Stream became refused, 1 times, " in one.reason
+    assert "(torch.cuda.Stream became refused, 1 time, " in one.reason
 
 
 def test_a_mapped_reference_is_named_too(bench):
@@ -62,3 +62,22 @@ def test_an_interrupted_replay_says_how_to_go_on(bench):
     (one,) = found(bench.verify(), "run-completed", "not-checked")
     assert "a later one decides" in one.advice
     assert "detach" in one.advice
+
+
+def test_a_run_that_needs_cuda_is_told_of_the_mapping(bench):
+    error = msgspec.structs.replace(ERROR, message="Torch not compiled with CUDA")
+    stopped = Outcome(
+        exit_status=1, error=error, stop="cuda_required", stop_detail="no CUDA here"
+    )
+    bench.pack().replay(outcome=stopped)
+    (one,) = found(bench.verify(), "stopped", "not-checked")
+    assert "--map-device cuda=cpu or cuda=mps" in one.advice
+
+
+def test_a_mapped_run_that_needs_cuda_is_not_sent_in_circles(bench):
+    stopped = Outcome(
+        exit_status=1, error=ERROR, stop="cuda_required", stop_detail="a stream"
+    )
+    bench.pack().replay(outcome=stopped, devices=mapped(REFUSED))
+    (one,) = found(bench.verify(), "stopped", "not-checked")
+    assert not one.advice
