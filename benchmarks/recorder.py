@@ -165,8 +165,8 @@ LOADS = (
 # Sizes that take about as long on an H200 as the others on a processor. No goal was set
 # for them: what the waits cost is the price of a time that is true.
 CUDA_LOADS = (
-    Load("2ms", 3.0, 4096, 4, 4096, 100, 10, 60),
-    Load("100ms", 1.0, 8192, 5, 32768, 5, 2, 20),
+    Load("2ms", 3.0, 1024, 4, 3072, 50, 10, 60),
+    Load("100ms", 1.0, 4096, 5, 8192, 3, 1, 20),
 )
 
 

@@ -138,7 +138,7 @@ def judged(folder, bundle, device):
         *("--passes", "measured"),
     )
     (one,) = json.loads(done.stdout)["judgements"]
-    return one, {output["path"]: output for output in one["outputs"]}
+    return one, {output["name"]: output for output in one["outputs"]}
 
 
 @pytest.mark.parametrize(("here", "there"), [("cpu", "cuda"), ("cuda", "cpu")])

@@ -7,7 +7,11 @@ import pytest
 from reprobundle.recorder import device_draws, unfused
 from reprobundle.recorder.mirrored import Mirrored
 
-pytestmark = pytest.mark.cuda
+# The recorder silences what torch says about a replaced kernel; here nobody does.
+pytestmark = [
+    pytest.mark.cuda,
+    pytest.mark.filterwarnings("ignore:Warning only once for all operators"),
+]
 torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():
     pytest.skip("no CUDA device", allow_module_level=True)

@@ -100,6 +100,7 @@ def test_checkpointed_dropout_draws_the_same_again():
     assert torch.equal(value.grad, kept.detach())
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated")
 def test_compiled_code_is_refused():
     step = torch.compile(lambda x: x + torch.rand(1, device="cuda"))
     with pytest.raises(RuntimeError, match="TORCH_COMPILE_DISABLE=1"):

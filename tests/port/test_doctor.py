@@ -170,7 +170,7 @@ def test_replay_and_doctor_want_the_same_macos(torch, oldest):
         is_macos_or_newer=is_newer,
     )
     module = SimpleNamespace(backends=SimpleNamespace(mps=mps), __version__=torch)
-    cause, _ = mps_obstacle(module, "darwin", lambda _: False)
+    cause, _ = mps_obstacle(module, "darwin", lambda _: "", {}, tried=False)
     assert asked == [oldest]
     assert str(oldest) in cause
     assert oldest_macos(torch)[0] == oldest

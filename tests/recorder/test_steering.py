@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from reprobundle.recorder.availability import cuda_obstacle, mps_obstacle
+from reprobundle.recorder.availability import (
+    cuda_obstacle,
+    mps_obstacle,
+    oldest_macos,
+)
 from reprobundle.recorder.hiding import hide_accelerators
 
 
@@ -32,10 +37,6 @@ def fake(*, available=False, built=True, macos=True, cuda=None, gpu=False):
     )
 
 
-def nothing(name):
-    return False
-
-
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_mps_is_hidden_from_a_script_that_was_asked_for_another_device(device):
     torch = fake(available=True)
@@ -58,21 +59,112 @@ def test_nothing_is_hidden_that_was_asked_for_or_left_open(device):
     assert torch.accelerator.current_accelerator() == "mps"
 
 
+ARM = "hw.optional.arm64: 1\nkern.hv_vmm_present: 0\nsysctl.proc_translated: 0\n"
+INTEL = "kern.hv_vmm_present: 0\n"
+ROSETTA = ARM.replace("translated: 0", "translated: 1")
+GUEST = ARM.replace("present: 0", "present: 1")
+METAL = "Graphics/Displays:\n    Apple M2:\n      Metal Support: Metal 3\n"
+NO_METAL = "Graphics/Displays:\n    Display:\n      VRAM (Dynamic, Max): 5 MB\n"
+
+
+def mac(sysctl=ARM, displays=METAL, macos="13.7.4\n"):
+    """What the commands of a Mac print."""
+    answers = {"sysctl": sysctl, "system_profiler": displays, "sw_vers": macos}
+    return lambda argv: answers[argv[0].rpartition("/")[2]]
+
+
+def obstacle(torch, platform="darwin", run=None, environ=None, tried=True):
+    return mps_obstacle(torch, platform, run or mac(), environ or {}, tried=tried)
+
+
 @pytest.mark.parametrize(
-    ("torch", "platform", "switches", "cause"),
+    ("torch", "run", "environ", "cause"),
     [
-        (fake(), "linux", (), "MPS exists on macOS only"),
-        (fake(), "darwin", ("sysctl.proc_translated",), "Rosetta"),
-        (fake(built=False), "darwin", (), "has no MPS"),
-        (fake(macos=False), "darwin", (), "older than 14"),
-        (fake(), "darwin", ("kern.hv_vmm_present",), "virtual machine"),
-        (fake(), "darwin", (), "sandbox"),
+        (fake(built=False), mac(ROSETTA), {}, "Rosetta"),
+        (fake(built=False), mac(INTEL), {}, "Intel processor"),
+        (fake(built=False), mac(), {}, "has no MPS"),
+        (fake(macos=False), mac(), {}, "macOS 13.7.4 is older than 14.0"),
+        (fake(), mac(GUEST), {}, "virtual machine"),
+        (fake(), mac(), {"CODEX_SANDBOX": "seatbelt"}, "CODEX_SANDBOX is set"),
+        (fake(), mac(), {"APP_SANDBOX_CONTAINER_ID": "x"}, "sandbox without the GPU"),
+        (fake(), mac(displays=NO_METAL), {}, "no GPU with Metal"),
+        (fake(), mac(), {}, "without a login session"),
+        (fake(), lambda argv: "", {}, "without a login session"),
     ],
 )
-def test_each_cause_why_mps_is_missing_has_its_remedy(torch, platform, switches, cause):
-    told, remedy = mps_obstacle(torch, platform, lambda name: name in switches)
+def test_each_cause_why_mps_is_missing_has_its_remedy(torch, run, environ, cause):
+    told, remedy = obstacle(torch, run=run, environ=environ)
     assert cause in told
     assert remedy
+
+
+def test_the_page_about_macs_names_every_cause_as_it_is_printed():
+    page = (Path(__file__).parents[2] / "docs/mac.md").read_text(encoding="utf-8")
+    text = " ".join(page.split())
+    torch = fake(available=True)
+    torch.ones = lambda *shape, device: SimpleNamespace(item=lambda: 0.0)
+    causes = [
+        obstacle(fake(), "linux"),
+        obstacle(fake(built=False), run=mac(ROSETTA)),
+        obstacle(fake(built=False), run=mac(INTEL)),
+        obstacle(fake(built=False)),
+        obstacle(fake(macos=False)),
+        obstacle(fake(), run=mac(GUEST)),
+        obstacle(fake(), environ={"CODEX_SANDBOX": "seatbelt"}),
+        obstacle(fake(), run=mac(displays=NO_METAL)),
+        obstacle(fake()),
+        obstacle(torch),
+    ]
+    varying = ("linux", "13.7.4", "14.0", "2.13.0", "CODEX_SANDBOX")
+    for cause, _ in causes:
+        told = cause.partition(" (it does")[0]
+        for word in varying:
+            told = told.replace(word, "…")
+        assert told in text, told
+
+
+def test_off_a_mac_no_command_is_asked():
+    told, remedy = obstacle(fake(), "linux", run=None)
+    assert told == "MPS exists on macOS only, this is linux"
+    assert remedy == "replay on a Mac"
+
+
+@pytest.mark.parametrize(
+    ("version", "oldest"),
+    [
+        ("2.5.1", (12, 3)),
+        ("2.8.0", (13, 0)),
+        ("2.9.0", (14, 0)),
+        ("2.14.0+cpu", (14, 0)),
+        ("2.15.0a0+gitd0f2af8", (15, 0)),
+        ("3.0.0", (15, 0)),
+        ("unknown", (12, 3)),
+    ],
+)
+def test_each_torch_needs_its_own_macos(version, oldest):
+    assert oldest_macos(version) == oldest
+
+
+def test_a_device_that_is_offered_and_holds_no_tensor_is_no_device():
+    torch = fake(available=True)
+
+    def fail(*shape, device):
+        raise RuntimeError("MPS backend out of memory (MPS allocated: 0 bytes)")
+
+    torch.ones = fail
+    told, remedy = obstacle(torch, run=mac(GUEST))
+    assert "virtual machine whose GPU cannot run MPS" in told
+    assert "MPS backend out of memory" in told
+    assert remedy
+    assert "first tensor fails" in obstacle(torch)[0]
+    # In the user's own process no tensor is made to find out.
+    assert obstacle(torch, tried=False) == ("", "")
+
+
+def test_a_device_that_loses_what_it_was_given_is_no_device():
+    torch = fake(available=True)
+    torch.ones = lambda *shape, device: SimpleNamespace(item=lambda: 0.0)
+    assert "does not give back" in obstacle(torch)[0]
 
 
 def test_each_cause_why_cuda_is_missing_has_its_remedy(monkeypatch):
@@ -86,5 +178,7 @@ def test_each_cause_why_cuda_is_missing_has_its_remedy(monkeypatch):
 
 
 def test_a_device_that_is_there_has_no_obstacle():
-    assert mps_obstacle(fake(available=True), "darwin", nothing) == ("", "")
+    torch = fake(available=True)
+    torch.ones = lambda *shape, device: SimpleNamespace(item=lambda: 1.0)
+    assert obstacle(torch) == ("", "")
     assert cuda_obstacle(fake(cuda="12.8", gpu=True)) == ("", "")
