@@ -96,6 +96,31 @@ class TruthComparison(
     reason: str = ""
 
 
+class EndResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an end test of the policy says about the runs of one replay.
+
+    Attributes:
+        claim, device: Whose runs, and the device asked for.
+        metric, test, alpha: As the policy states them.
+        reference_runs, replay_runs: Sizes of the two samples.
+        p: Probability of samples as different as these if both came from one
+            distribution; None where it was not computed.
+        result: ``same`` (not rejected), ``other`` (rejected) or ``not-judged``.
+        reason: Why, where that needs words.
+    """
+
+    claim: str
+    device: str
+    metric: str
+    test: str
+    alpha: float
+    reference_runs: Count
+    replay_runs: Count
+    p: float | None = None
+    result: Literal["same", "other", "not-judged"]
+    reason: str = ""
+
+
 class ClaimResult(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 ):
@@ -107,6 +132,7 @@ class ClaimResult(
         judged: Whether a band stands behind the statement; a claim without one is
             shown and not judged.
         bands: Its numbers.
+        ends: Its end tests.
         minutes, disk_bytes: What the author says a run of it takes.
     """
 
@@ -115,5 +141,6 @@ class ClaimResult(
     result: str
     judged: bool
     bands: tuple[BandResult, ...] = ()
+    ends: tuple[EndResult, ...] = ()
     minutes: float | None = None
     disk_bytes: int | None = None

@@ -101,8 +101,9 @@ class Band(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """The band in which one number of a claim has to lie, both ends included.
 
     Attributes:
-        metric: ``OUTPUT`` or ``OUTPUT#COLUMN``: the last number of that output or of
-            its column, such as ``metric:accuracy`` or ``out/metrics.json#accuracy``.
+        metric: ``OUTPUT`` or ``OUTPUT#COLUMN``: the last number of that output, or of
+            its column, key or array, such as ``metric:accuracy`` or
+            ``out/metrics.json#accuracy``.
         least, most: The band; None for an open end. Without both the number is shown
             and not judged.
         test: How the band was found, in words: the statistical test, the number of
@@ -121,6 +122,24 @@ class Band(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             raise ValueError(message)
 
 
+class EndTest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A statistical comparison of the last numbers of repeated runs.
+
+    For runs that no element-wise tolerance can say anything about: the reference and
+    its repeat passes against the runs of one call of ``replay --repeat N``.
+
+    Attributes:
+        metric: As in a band: the number that each run ends with.
+        test: ``rank-sum``: the two-sided test of Mann and Whitney, exact.
+        alpha: Its level: so often it rejects runs of one distribution. Where the runs
+            are too few for the test to reject anything, nothing is judged.
+    """
+
+    metric: str
+    test: Literal["rank-sum"] = "rank-sum"
+    alpha: Annotated[float, msgspec.Meta(gt=0, le=0.2)] = 0.05
+
+
 class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One claim of the work and how it is checked.
 
@@ -131,6 +150,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         outputs: Shell patterns of the outputs that belong to it; empty for all.
         bands: Numbers that have to lie in a band; a claim without one is shown and
             not judged by its numbers.
+        ends: Numbers whose distribution over repeated runs has to be the author's.
         minutes, disk_bytes: The author's estimate for running it, or None.
     """
 
@@ -139,6 +159,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     command: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     bands: tuple[Band, ...] = ()
+    ends: tuple[EndTest, ...] = ()
     minutes: float | None = None
     disk_bytes: Annotated[int, msgspec.Meta(ge=0)] | None = None
 

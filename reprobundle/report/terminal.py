@@ -16,7 +16,7 @@ from reprobundle.format.findings import (
     Report,
     SecondOpinion,
 )
-from reprobundle.format.judged import BandResult, Cause
+from reprobundle.format.judged import BandResult, Cause, EndResult
 from reprobundle.report import text
 from reprobundle.report.checked import (
     advice_lines,
@@ -207,14 +207,14 @@ def _claims(report: Report, screen: Screen) -> list[Line]:
     lines: list[Line] = []
     for one in report.claims:
         not_run = one.result == "NOT RUN" and len(report.claims) > 1
-        if not (one.statement or one.bands or not_run):
+        if not (one.statement or one.bands or one.ends or not_run):
             continue
         told = one.statement or "no statement"
         shown = (
             "" if one.judged or one.result == "NOT RUN" else ", shown and not judged"
         )
         words = f"{one.name}: {told}: {one.result}{shown}"
-        numbers = "; ".join(_band(band) for band in one.bands)
+        numbers = "; ".join([*map(_band, one.bands), *map(_end, one.ends)])
         label = "" if lines else "claims"
         lines += paragraph(screen, label, f"{words}; {numbers}" if numbers else words)
     return lines
@@ -227,6 +227,14 @@ def _band(band: BandResult) -> str:
     bounds = (("at least", band.least), ("at most", band.most))
     limits = ", ".join(f"{word} {end:g}" for word, end in bounds if end is not None)
     return f"{band.metric} {here}, reference {reference}, {limits or 'no band'}"
+
+
+def _end(one: EndResult) -> str:
+    # Few bundles have end tests, and all are to be shown quickly.
+    from reprobundle.verify.ends import end_words
+
+    said = {"same": "as the author's", "other": "other than the author's"}
+    return f"{one.metric} ends {said.get(one.result, one.reason)}, {end_words(one)}"
 
 
 def _second_opinion(

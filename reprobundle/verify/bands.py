@@ -21,6 +21,8 @@ from reprobundle.outputs.tables import open_table
 from reprobundle.verify.checks import finding
 from reprobundle.verify.content import Content
 
+_BLOCK_ELEMENTS = 1 << 18
+
 Side = tuple[Record, Content]
 Result = Literal["within", "outside", "not-judged", "not-found"]
 
@@ -67,6 +69,9 @@ def _result(band: Band, got: float | None) -> Result:
 def last_number(metric: str, side: Side) -> float | None:
     """Return the last number of ``OUTPUT`` or ``OUTPUT#COLUMN``, None if there is none.
 
+    Of an array that is its last element in C order; ``OUTPUT#NAME`` names one of
+    several.
+
     Args:
         metric: As a band names it.
         side: A record and its content.
@@ -79,10 +84,36 @@ def last_number(metric: str, side: Side) -> float | None:
     last: float | None = None
     # A damaged output is told by the comparison; here it only holds no number.
     with suppress(ReprobundleError, OSError):
+        if output.kind == "arrays":
+            return _last_element(output, content, column)
         for cell in _cells(output, content, column):
             if cell.is_numeric:
                 last = float(cell.value)
     return last
+
+
+def _last_element(output: Output, content: Content, name: str) -> float | None:
+    """Return the last element of an array in C order; None if it is no real number."""
+    from reprobundle.outputs.arrays import read_arrays
+
+    is_checkpoint = output.format == "checkpoint"
+    if is_checkpoint and not output.arrays_member:
+        return None
+    opened = (
+        content.open_member(output.arrays_member)
+        if is_checkpoint
+        else content.open(output)
+    )
+    with opened as stream:
+        arrays = read_arrays(stream, "safetensors" if is_checkpoint else output.format)
+        chosen = [one for one in arrays if not name or one.name == name]
+        if len(chosen) != 1 or chosen[0].dtype.startswith("complex"):
+            return None
+        last: float | None = None
+        for block in chosen[0].blocks(_BLOCK_ELEMENTS):
+            if block.size:
+                last = float(block[-1])
+        return last
 
 
 def _cells(output: Output, content: Content, column: str) -> Iterator[Cell]:

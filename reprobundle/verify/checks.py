@@ -181,7 +181,9 @@ CHECKS: tuple[Check, ...] = (
         "V20",
         "result",
         "claims",
-        "Every claim was replayed, and the replays of one claim agree.",
+        "Every claim was replayed, and the replays of one claim agree; where the "
+        "policy asks for it, the last numbers of repeated runs are distributed as the "
+        "author's.",
     ),
     Check(
         "V21",

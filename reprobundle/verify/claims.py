@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from reprobundle.format.findings import Finding, Judgement, Verdict
-from reprobundle.format.judged import ClaimResult
+from reprobundle.format.judged import ClaimResult, EndResult
 from reprobundle.format.policy import Claim
 from reprobundle.format.reader import ReplayFile
 from reprobundle.format.record import STAND_IN, Record
@@ -67,6 +67,7 @@ def claim_results(
     sealed: Sealed,
     deciding_replays: Sequence[Replay],
     judgements: Mapping[str, Judgement],
+    ends: Sequence[EndResult] = (),
 ) -> tuple[ClaimResult, ...]:
     """Return what came of every claim; one that nobody ran is NOT RUN.
 
@@ -74,6 +75,7 @@ def claim_results(
         sealed: The decoded documents of the bundle.
         deciding_replays: From `deciding`.
         judgements: Record id → judgement.
+        ends: What the end tests said.
     """
     stated = {claim.name: claim for claim in sealed.policy.claims}
     names = dict.fromkeys([*sealed.claims, *stated])
@@ -84,14 +86,21 @@ def claim_results(
             judgements[one.id] for one in deciding_replays if one.record.claim == name
         ]
         bands = next((one.bands for one in judged if one.bands), ())
+        tested = tuple(one for one in ends if one.claim == name)
         verdicts = [Verdict(one.verdict) for one in judged]
+        if any(one.result == "other" for one in tested):
+            verdicts.append(Verdict.NOT_REPRODUCED)
+        elif any(one.result == "not-judged" for one in tested):
+            verdicts.append(Verdict.INCOMPLETE)
         results.append(
             ClaimResult(
                 name=name,
                 statement=claim.statement,
                 result=worst(verdicts).value if verdicts else NOT_RUN,
-                judged=any(band.result in ("within", "outside") for band in bands),
+                judged=any(band.result in ("within", "outside") for band in bands)
+                or any(one.result != "not-judged" for one in tested),
                 bands=bands,
+                ends=tested,
                 minutes=claim.minutes,
                 disk_bytes=claim.disk_bytes,
             )

@@ -372,6 +372,8 @@ EVERY_ITEM: tuple[Item, ...] = (
         "V17",
         "The profile compat compared structure, not values.",
         _WARNS,
+        # Allowed, a run of other numbers would read as reproduced.
+        allowable=False,
     ),
     Item("nan-in-output", "V17", "Both sides hold NaN in the same places.", _WARNS),
     Item("output-all-zero", "V17", "Every value of an output is zero.", _WARNS),
@@ -453,6 +455,13 @@ EVERY_ITEM: tuple[Item, ...] = (
         "V20",
         "A claim was not replayed.",
         {"not-checked": _V.PARTIAL},
+    ),
+    Item(
+        "claim-ends",
+        "V20",
+        "The last numbers of repeated runs are not distributed as the author's, or "
+        "there are too few runs to tell.",
+        {**_DIFFERS, **_UNKNOWN},
     ),
     Item(
         "replays-disagree",

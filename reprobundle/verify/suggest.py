@@ -243,6 +243,11 @@ def _notes(
     for name, rows in chaotic.items():
         kept = f"compare its first {rows} rows" if rows else "none of its rows agree"
         yield f"no element-wise tolerance is meaningful for {name}: {kept}"
+    if bands:
+        yield (
+            "a band judges each run by itself; to compare the ends of repeated runs, "
+            "state `ends` (docs/policy.md) and replay with --repeat 4 or more"
+        )
     if chaotic and not bands:
         yield (
             f"to compare the end statistically, a table or document must hold its "

@@ -19,7 +19,7 @@ from reprobundle.format.findings import (
     SecondOpinion,
     Verdict,
 )
-from reprobundle.format.judged import ClaimResult
+from reprobundle.format.judged import ClaimResult, EndResult
 from reprobundle.format.reader import (
     Bundle,
     ReplayFile,
@@ -252,18 +252,29 @@ class _Verification:
             by_replay,
             advice=f"{advice} on {here}" if here else advice,
         )
+        counted = deciding(self.sealed, chosen)
+        ends = self._ends(self.sealed, counted)
         self.state.findings[:] = apply_allowances(findings, self.allow)
         if self.own_policy is not None:
             self.state.second_opinion = self._second_opinion(
                 self.sealed, self.own_policy, chosen
             )
-        counted = deciding(self.sealed, chosen)
-        self.state.claims = claim_results(self.sealed, counted, by_replay)
+        self.state.claims = claim_results(self.sealed, counted, by_replay, ends)
         judged = [by_replay[one.id] for one in counted]
         base = worst(map(_verdict, judged)) if judged else Verdict.NOT_YET_REPLAYED
         own = decide(self.state.findings, base)
         reasons = [*own.reasons, *(reason for one in judged for reason in one.reasons)]
         return Decision(own.verdict, _ordered(own, judged, reasons))
+
+    def _ends(self, sealed: Sealed, counted: Sequence[Replay]) -> Sequence[EndResult]:
+        """Judge the last numbers of repeated runs, where the policy asks for it."""
+        if not any(claim.ends for claim in sealed.policy.claims):
+            return ()
+        from reprobundle.verify.ends import check_ends, judge_ends
+
+        ends = judge_ends(self.bundle, sealed, counted)
+        self.state.findings += check_ends(ends)
+        return ends
 
     def _restarted(self, sealed: Sealed) -> list[Restarted]:
         """Return the author's restart pass and the newest replayed one."""

@@ -99,3 +99,24 @@ def test_the_last_number_of_a_column_counts(bench):
     bench.replay(Run(outputs=outputs(**{"log.csv": table, "logits": NEAR})))
     (band,) = bench.verify().judgements[0].bands
     assert (band.replay, band.result) == (0.25, "within")
+
+
+def test_the_number_can_be_the_last_element_of_an_array(bench):
+    claiming(bench, Band(metric="out/logits.npy", least=0.5, most=2.0, test="t"))
+    bench.replay(Run())
+    (band,) = bench.verify().judgements[0].bands
+    assert (band.result, band.replay) == ("within", 1.0)
+
+
+def test_an_array_that_ends_outside_its_band_is_not_reproduced(bench):
+    claiming(bench, Band(metric="out/logits.npy", least=1.5))
+    bench.replay(Run())
+    report = bench.verify()
+    assert report.judgements[0].bands[0].result == "outside"
+    assert report.verdict == "NOT REPRODUCED"
+
+
+def test_an_array_that_does_not_exist_is_not_found(bench):
+    claiming(bench, Band(metric="out/logits.npy#other", least=0.0))
+    bench.replay(Run())
+    assert bench.verify().judgements[0].bands[0].result == "not-found"

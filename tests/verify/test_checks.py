@@ -23,7 +23,7 @@ from reprobundle.errors import (
 from reprobundle.format.attach import attach_replay
 from reprobundle.format.canonical import encode
 from reprobundle.format.findings import Verdict
-from reprobundle.format.policy import Band, Claim, Intent, OutputRule, Policy
+from reprobundle.format.policy import Band, Claim, EndTest, Intent, OutputRule, Policy
 from reprobundle.format.reader import Damage
 from reprobundle.format.record import (
     BadIndex,
@@ -466,6 +466,9 @@ CASES = {
     "hidden-by-atol": same_outputs(
         {"v.npy": npy(np.full(4, 1e-7, "f4"))}, {"v.npy": npy(np.full(4, 3e-7, "f4"))}
     ),
+    "claim-ends": policy(
+        claims=(Claim(name="main", ends=(EndTest(metric="loss.csv#f1"),)),)
+    ),
     "values-not-compared": policy(FAR, profile="compat"),
     "nan-in-output": same_outputs({"a.npy": npy(np.array([1.0, np.nan]))}),
     "output-all-zero": same_outputs({"a.npy": npy(np.zeros(3))}),
@@ -607,6 +610,7 @@ def test_no_warning_that_hides_the_device_or_the_input_can_be_allowed():
         "reduced-input",
         "index-out-of-range",
         "in-kernel-detour",
+        "values-not-compared",
     }
 
 
