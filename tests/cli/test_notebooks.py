@@ -117,3 +117,31 @@ def test_a_failed_cell_behind_status_zero_is_a_finding(tmp_path):
     (remark,) = [r for r in record.remarks if r.id == "cell-failed"]
     assert remark.where == "{project}/analysis.ipynb, cell 5:1"
     assert "ZeroDivisionError" in remark.text
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(("papermill", "analysis.ipynb", "executed.ipynb"), id="papermill"),
+        pytest.param(
+            (
+                *("jupyter", "nbconvert", "--to=notebook", "--execute"),
+                *("analysis.ipynb", "--output=executed.ipynb"),
+            ),
+            id="nbconvert",
+        ),
+    ],
+)
+def test_other_runners_are_entered_and_placed_alike(tmp_path, command):
+    _, record = pack(
+        make(tmp_path / "project", FAILING),
+        *("--expect-failure", "--passes=measured"),
+        command=command,
+    )
+    assert "kernel" in {process.part for process in record.processes if process.entered}
+    (call,) = record.randomness.calls
+    assert call.where == "{project}/analysis.ipynb, cell 2:2"
+    error = record.outcome.error
+    assert error.where == (
+        "{project}/part.py:2, from {project}/analysis.ipynb, cell 5:2"
+    )
