@@ -233,8 +233,10 @@ def _end(one: EndResult) -> str:
     # Few bundles have end tests, and all are to be shown quickly.
     from reprobundle.verify.ends import end_words
 
+    if one.result == "not-judged":
+        return f"the end of {one.metric} is not judged: {one.reason}"
     said = {"same": "as the author's", "other": "other than the author's"}
-    return f"{one.metric} ends {said.get(one.result, one.reason)}, {end_words(one)}"
+    return f"{one.metric} ends {said[one.result]}, {end_words(one)}"
 
 
 def _second_opinion(

@@ -136,7 +136,7 @@ def check_bands(
     if claim is None:
         return
     judged = [one for one in results if one.result != "not-judged"]
-    if claim.statement and not judged:
+    if claim.statement and not judged and not claim.ends:
         reason = f"the claim {claim.name!r} states no band: it is shown and not judged"
         yield finding("claim-judged", "not-checked", reason, where=claim.name)
     for one in judged:

@@ -51,6 +51,7 @@ def test_runs_like_the_authors_are_not_rejected(bench):
     assert found(report, "claim-ends", "pass")
     assert report.exit_status == 0
     assert report.claims[0].judged
+    assert not found(report, "claim-judged", "not-checked")
 
 
 def test_a_shifted_end_is_not_reproduced_and_states_the_test(bench):
