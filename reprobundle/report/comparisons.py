@@ -13,6 +13,7 @@ from reprobundle.format.findings import (
 )
 from reprobundle.format.record import Number
 from reprobundle.report import text
+from reprobundle.report.drifting import drift_words
 from reprobundle.report.layout import BLANK, Column, Row, more, paragraph, table
 from reprobundle.report.screen import Line, Screen, Span
 
@@ -164,6 +165,8 @@ def _oddities(part: ArrayComparison) -> Iterator[str]:
     """Yield what makes agreement say less than it seems to."""
     if part.note:
         yield part.note
+    if part.drift and (words := drift_words(part)):
+        yield words
     if part.zero:
         yield "every reference element is zero"
     if part.nan:

@@ -23,6 +23,7 @@ from reprobundle.format.findings import (
 from reprobundle.format.record import Record, as_float
 from reprobundle.report import text
 from reprobundle.report.device_columns import device_columns
+from reprobundle.report.drifting import drift_words
 from reprobundle.report.figures import figures
 from reprobundle.report.page import Page
 from reprobundle.report.screen import UNICODE
@@ -92,6 +93,7 @@ def _environment() -> Environment:
     )
     environment.globals.update(
         device_columns=device_columns,
+        drift_words=drift_words,
         figures=figures,
         largest=_largest,
         most_reasons=MOST_REASONS,

@@ -14,6 +14,7 @@ from reprobundle.format.findings import Finding, Judgement, OutputComparison, Re
 from reprobundle.format.record import Record, as_float
 from reprobundle.report import text
 from reprobundle.report.device_columns import device_columns
+from reprobundle.report.drifting import drift_words
 from reprobundle.report.page import Page, ReplayPage
 from reprobundle.report.text import safe
 from reprobundle.report.truths import TRUTH_COLUMNS, truth_cells
@@ -142,6 +143,7 @@ def _replay(one: ReplayPage) -> Iterator[str]:
     yield f"### Replay {name}{where}{made}: {judgement.verdict}"
     yield _causes(judgement)
     yield _outputs(judgement)
+    yield _drifts(judgement)
     if judgement.truths:
         yield _truths(judgement)
     rows = [
@@ -173,6 +175,16 @@ def _outputs(judgement: Judgement) -> str:
     hidden = len(judgement.outputs) - len(rows)
     more = f"\n\nand {text.plural(hidden, 'more output')}" if hidden > 0 else ""
     return table(columns, rows) + more
+
+
+def _drifts(judgement: Judgement) -> str:
+    """Return how the errors of series grow."""
+    return "\n".join(
+        f"- {code(output.name)} {code(part.name) if part.name else ''}: {words(said)}"
+        for output in judgement.outputs
+        for part in output.parts
+        if part.drift and (said := drift_words(part))
+    )
 
 
 def _truths(judgement: Judgement) -> str:
