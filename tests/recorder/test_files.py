@@ -68,6 +68,7 @@ def test_each_file_and_mode_is_reported_once(run):
     assert len(pairs) == len(set(pairs))
 
 
+@pytest.mark.linux
 def test_packages_and_pseudo_files_are_left_out(launch):
     run = launch(["python", "-c", "import click; open('/proc/self/stat').close()"])
     assert run.status == 0

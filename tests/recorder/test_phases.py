@@ -241,6 +241,18 @@ def test_the_self_check_of_a_long_run_stays_beside_its_durations():
     assert fields["unwaited_median_ns"] == fields["median_ns"] // 2
 
 
+def test_no_time_of_the_recorder_comes_from_an_event():
+    folder = Path(phases.__file__).parent
+    words = ("elapsed_time", ".Event(", "record_event", "enable_timing")
+    found = [
+        (path.name, word)
+        for path in sorted(folder.rglob("*.py"))
+        for word in words
+        if word in path.read_text(encoding="utf-8")
+    ]
+    assert found == []
+
+
 def test_a_failing_device_never_reaches_the_script(session, time):
     def fail():
         raise RuntimeError("device lost")
@@ -418,6 +430,7 @@ def test_a_named_sample_waits_for_the_device_and_one_by_the_clock_never(session)
     assert torch.calls == ["cuda"]
 
 
+@pytest.mark.linux
 def test_a_process_knows_its_own_memory_and_that_of_the_system(session):
     few = host_memory.process_counters(whole=False)
     all_of_them = host_memory.process_counters(whole=True)

@@ -2,6 +2,7 @@
 
 import random
 import re
+import sys
 
 import pytest
 
@@ -171,7 +172,8 @@ def test_memory_is_sampled_at_named_points_and_steps(run):
     parameters = 4 * (20 * 64 + 64 + 2 * 64 + 64 * 3 + 3)
     assert first.bytes["parameters"] == first.bytes["gradients"] == parameters
     assert first.bytes["optimizer_state"] >= 2 * parameters
-    assert 0 < first.bytes["anonymous"] < first.bytes["rss"]
+    if sys.platform == "linux":
+        assert 0 < first.bytes["anonymous"] < first.bytes["rss"]
     assert [event.step for event in events[6:25]] == list(range(1, 20))
     assert {event.synchronized for event in events} == {"cpu"}
     assert events[-1].bytes["rss_peak"] >= events[-1].bytes["rss"] // 2
