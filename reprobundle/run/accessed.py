@@ -32,6 +32,8 @@ SYSTEM_FOLDERS = tuple(
         "/nix",
     )
 )
+# Folders that describe an installed package: part of the environment, no input.
+_PACKAGE_METADATA = frozenset({".dist-info", ".egg-info"})
 # Settings and caches of tools below the home folder.
 HOME_TOOL_FOLDERS = (
     ".cache",
@@ -143,6 +145,9 @@ def _is_machinery(path: Path, places: Places) -> bool:
         return True
     if places.original is not None and path.is_relative_to(places.original):
         return False
+    if path.parent.suffix in _PACKAGE_METADATA:
+        # torch reads the entry points of whatever is installed, wherever it lies.
+        return True
     if any(path.is_relative_to(folder) for folder in SYSTEM_FOLDERS):
         # The temporary folder lies below /var on macOS and is not the system's.
         return not _is_temporary(path)

@@ -56,6 +56,16 @@ for step in range(30):
     losses.append(loss.item())
 json.dump(losses, open("losses.json", "w"))
 """
+NAMED = """\
+import json, torch
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 2).cuda()
+x = torch.ones(3, 4, device="cuda")
+loss = model(x).square().mean()
+loss.backward()
+torch.cuda.synchronize()
+json.dump(loss.item(), open("loss.json", "w"))
+"""
 MATMUL = """\
 import numpy, torch
 torch.backends.cuda.matmul.allow_tf32 = True
@@ -130,12 +140,12 @@ def test_the_memory_log_holds_what_the_allocator_must_have_given(busy):
     assert max(peaks) >= max(seen) + 8192 * WIDTH * 4
 
 
-def judged(folder, bundle, device):
+def judged(folder, bundle, device, *options):
     copy = folder / f"on-{device}-{bundle.name}"
     shutil.copy(bundle, copy)
     done = call(
         *("replay", copy, "--yes", "-q", "--json", "--device", device),
-        *("--passes", "measured"),
+        *("--passes", "measured", *options),
     )
     (one,) = json.loads(done.stdout)["judgements"]
     return one, {output["name"]: output for output in one["outputs"]}
@@ -157,6 +167,14 @@ def test_native_draws_make_two_trainings_of_it(tmp_path):
     _, outputs = judged(tmp_path, bundle, "cuda")
     (output,) = outputs.values()
     assert output["result"] == "outside-tolerance"
+
+
+def test_a_script_that_names_cuda_is_mapped_to_the_cpu_beside_a_gpu(tmp_path):
+    bundle = pack(tmp_path, "named", NAMED, "--seed", "0")
+    one, outputs = judged(tmp_path, bundle, "cpu", "--map-device", "cuda=cpu")
+    assert one["device"] == "cpu"
+    (output,) = outputs.values()
+    assert output["result"] in ("bit-identical", "within-tolerance"), output
 
 
 def test_tf32_is_the_one_change_that_moves_a_product(tmp_path):

@@ -86,6 +86,13 @@ def test_what_belongs_to_the_system_is_no_input(places, name):
     assert not sorted_opens(places, (name, "read")).read_outside
 
 
+def test_what_describes_an_installed_package_is_no_input(places, tmp_path):
+    named = file(tmp_path / "wheels", "click-8.1.dist-info/entry_points.txt")
+    data = file(tmp_path / "wheels", "data.dist/entry_points.txt")
+    seen = sorted_opens(places, (named, "read"), (data, "read"))
+    assert seen.read_outside == {data}
+
+
 def test_tool_caches_in_the_home_folder_are_no_input(places, tmp_path):
     cached = file(tmp_path / "home", ".cache/matplotlib/fonts.json")
     assert not sorted_opens(places, (cached, "read")).read_outside
