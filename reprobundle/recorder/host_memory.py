@@ -10,9 +10,59 @@ from __future__ import annotations
 import os
 import sys
 
+from .session import moved_up
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+class _Statm:
+    """``/proc/self/statm``, opened once: opening takes longer than reading.
+
+    The open file stays that of the process which opened it, so a fork opens anew; so
+    does one whose script closed all descriptors.
+    """
+
+    def __init__(self) -> None:
+        self._descriptor = -1
+        self._pid = 0
+        self._identity = (0, 0)
+        self._page_bytes = os.sysconf("SC_PAGE_SIZE")
+
+    def read(self) -> tuple[int, int]:
+        """Return the resident and the shared bytes.
+
+        Raises:
+            OSError: There is no ``/proc``.
+        """
+        if self._pid != os.getpid() or not self._is_open():
+            self._open()
+        pages = os.pread(self._descriptor, 200, 0).split()
+        return int(pages[1]) * self._page_bytes, int(pages[2]) * self._page_bytes
+
+    def _is_open(self) -> bool:
+        """Tell whether the descriptor is still ours, and not a file of the user's."""
+        if self._descriptor < 0:
+            return False
+        try:
+            status = os.fstat(self._descriptor)
+        except OSError:
+            return False
+        return (status.st_dev, status.st_ino) == self._identity
+
+    def _open(self) -> None:
+        if self._is_open():
+            os.close(self._descriptor)  # The parent's, in a fork.
+        self._descriptor = -1
+        flags = os.O_RDONLY | os.O_CLOEXEC
+        descriptor = moved_up(os.open("/proc/self/statm", flags))
+        status = os.fstat(descriptor)
+        self._identity = (status.st_dev, status.st_ino)
+        self._descriptor, self._pid = descriptor, os.getpid()
+
+
+_statm = _Statm()
 
 
 def process_counters(*, whole: bool) -> dict[str, int]:
@@ -30,10 +80,8 @@ def process_counters(*, whole: bool) -> dict[str, int]:
         from .macos import resident_counters
 
         return resident_counters(peaks=whole)
-    with open("/proc/self/statm", "rb") as file:
-        _, resident, shared, *_ = map(int, file.read().split())
-    page = os.sysconf("SC_PAGE_SIZE")
-    counters = {"rss": resident * page, "anonymous": (resident - shared) * page}
+    resident, shared = _statm.read()
+    counters = {"rss": resident, "anonymous": resident - shared}
     if whole:
         # ``ru_maxrss`` survives ``exec`` on Linux and may be that of the program that
         # started this one.

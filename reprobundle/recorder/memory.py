@@ -6,17 +6,22 @@ from __future__ import annotations
 import os
 import sys
 from _thread import allocate_lock, start_new_thread
+from time import monotonic_ns
 
 from . import host_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections import deque
     from collections.abc import Callable
     from typing import Any
 
     from .devices import Devices
     from .session import Session
     from .shapes import Shapes
+else:
+    # ``collections`` is Python code, and may be the project's own by that name.
+    from _collections import deque
 
 _INTERVAL_S = 0.2
 # After so many samples the interval doubles, and so on: their number grows with the
@@ -24,10 +29,17 @@ _INTERVAL_S = 0.2
 _SAMPLES_PER_INTERVAL = 300
 _CLOCK = "clock"
 _TRIES = 200
+# A sample between steps is written this much later at most, by the next one.
+_HELD_NS = 500_000_000
 
 
 class Memory:
     """Read the counters, without ever starting a device.
+
+    A sample between two steps is only read there. It is written with the next one by
+    the clock, or half a second later: between kernels, with nothing of ours in the
+    caches, writing takes ten times as long as reading. A process that is killed loses
+    those of its last fifth of a second, nothing else.
 
     Args:
         session: Where events go.
@@ -48,6 +60,13 @@ class Memory:
         self._shapes = shapes
         self._steps = steps
         self._torch: Any = None
+        # Appending and taking are single operations for all threads.
+        self._unwritten: deque[dict[str, object]] = deque()
+        self._due_ns = 0
+
+    def continue_in_fork(self) -> None:
+        """Forget what is not written yet: it is the parent's."""
+        self._unwritten.clear()
 
     def use_torch(self, torch: Any) -> None:
         """Read torch's allocators too from now on, where they are in use."""
@@ -61,45 +80,73 @@ class Memory:
     def sample(
         self, point: str, *, whole: bool = False, held: dict[str, int] | None = None
     ) -> None:
-        """Send one sample of a named point, after waiting for the device in use.
+        """Take one sample of a named point, after waiting for the device in use.
 
         On MPS a buffer that a queued kernel still uses is counted although nobody
         holds it.
 
         Args:
             point: ``start``, ``torch imported``, ``step 8``, ``end`` …
-            whole: Add what takes longer to read: peaks, shared pages, the system.
+            whole: Add what takes longer to read (peaks, shared pages, the system), and
+                write it at once.
             held: Further counters that the caller read.
         """
-        self._session.attempt("memory", self._sample, point, whole, held or {})
+        self._session.attempt("memory", self._sample, point, whole, held)
 
     def sample_by_clock(self) -> None:
         """Send one sample from a thread of ours, which never waits for a device."""
-        self._session.attempt("memory", self._send, _CLOCK, {}, "", True)
+        self._session.attempt("memory", self._sample_by_clock)
 
-    def _sample(self, point: str, whole: bool, held: dict[str, int]) -> None:
+    def flush(self) -> None:
+        """Write the samples that were only read so far."""
+        events = []
+        while self._unwritten:
+            try:
+                events.append(self._unwritten.popleft())
+            except IndexError:
+                break  # Another thread took the last one.
+        if events:
+            self._session.emit_all(events)
+
+    def _sample(self, point: str, whole: bool, held: dict[str, int] | None) -> None:
         waited = self._devices.synchronize() if self._torch is not None else "cpu"
-        self._send(point, self._counters(whole=whole) | held, waited, whole)
+        counters = self._counters(whole=whole)
+        if held:
+            counters.update(held)
+        if not self._unwritten:
+            self._due_ns = monotonic_ns() + _HELD_NS
+        t_ns = self._hold(point, counters, waited, system=whole)
+        if whole or t_ns > self._due_ns:
+            self.flush()
 
-    def _send(
-        self, point: str, counters: dict[str, int], waited: str, system: bool
-    ) -> None:
-        counters = counters or self._counters(whole=False)
+    def _sample_by_clock(self) -> None:
+        self._hold(_CLOCK, self._counters(whole=False), "", system=True)
+        self.flush()
+
+    def _hold(
+        self, point: str, counters: dict[str, int], waited: str, *, system: bool
+    ) -> int:
+        """Keep one sample to be written; return when it was taken."""
+        t_ns = monotonic_ns()
         if system:
             counters.update(host_memory.system_counters())
-        self._session.emit(
-            "memory",
-            point=point,
-            bytes=counters,
-            pressure=host_memory.pressure() if system else {},
-            synchronized=waited,
-            step=self._steps(),
-            shapes=self._shapes.distinct,
+        self._unwritten.append(
+            {
+                "t_ns": t_ns,
+                "event": "memory",
+                "point": point,
+                "bytes": counters,
+                "pressure": host_memory.pressure() if system else {},
+                "synchronized": waited,
+                "step": self._steps(),
+                "shapes": self._shapes.distinct,
+            }
         )
+        return t_ns
 
     def _counters(self, *, whole: bool) -> dict[str, int]:
         counters = host_memory.process_counters(whole=whole)
-        if self._torch is not None:
+        if self.device_in_use:
             self._session.attempt("memory cuda", self._add_cuda, counters, whole)
             self._session.attempt("memory mps", self._add_mps, counters, whole)
         return counters

@@ -215,6 +215,7 @@ class Recorder:
 
     def _before_fork(self) -> None:
         self._sampled = bool(self.session.attempt("sampler", self.sampler.stop))
+        self.session.attempt("memory", self.memory.flush)
 
     def _after_fork_in_parent(self) -> None:
         if self._sampled:
@@ -234,6 +235,7 @@ class Recorder:
             self.notices.continue_in_fork,
             self.files.continue_in_fork,
             self.shapes.continue_in_fork,
+            self.memory.continue_in_fork,
             self.training.continue_in_fork,
             self.evidence.continue_in_fork,
             self.truth.continue_in_fork,

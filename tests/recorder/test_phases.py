@@ -1,5 +1,6 @@
 """Measuring phases: nesting, threads, devices, medians."""
 
+import os
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +27,9 @@ class Heard:
 
     def emit(self, event, **fields):
         self.events.append({"event": event, **fields})
+
+    def emit_all(self, events):
+        self.events += events
 
     def trouble(self, part, error):
         self.troubles.append((part, str(error)))
@@ -402,11 +406,13 @@ def test_allocators_are_read_only_where_they_are_in_use(session: Any, monkeypatc
     memory = Memory(session, device, Shapes(session), lambda: 3)
     memory.use_torch(torch)
     memory.sample("step 3")
+    memory.flush()
     event = session.events[-1]
     assert (event["bytes"], event["step"]) == ({"rss": 1}, 3)
     torch.initialized = True
     device.note("mps", "module input")
     memory.sample("step 3", held={"parameters": 4})
+    memory.flush()
     assert session.events[-1]["bytes"] == {
         "rss": 1,
         "cuda_allocated": 201,
@@ -428,6 +434,84 @@ def test_a_named_sample_waits_for_the_device_and_one_by_the_clock_never(session)
     memory.sample_by_clock()
     assert session.events[-1]["synchronized"] == ""
     assert torch.calls == ["cuda"]
+
+
+@pytest.fixture
+def memory(session):
+    return Memory(session, devices(session, Torch()), Shapes(session), lambda: 7)
+
+
+def points(session):
+    return [event["point"] for event in session.events if event["event"] == "memory"]
+
+
+def test_a_sample_between_steps_is_written_with_the_next_one_by_the_clock(
+    memory, session
+):
+    memory.sample("step 1")
+    memory.sample("step 2")
+    assert points(session) == []
+    memory.sample_by_clock()
+    assert points(session) == ["step 1", "step 2", "clock"]
+    times = [event["t_ns"] for event in session.events]
+    assert times == sorted(times)
+    memory.flush()
+    assert len(session.events) == 3
+
+
+def test_without_a_clock_the_next_sample_writes_an_old_one(
+    memory, session, monkeypatch
+):
+    now_ns = [10]
+    monkeypatch.setattr("reprobundle.recorder.memory.monotonic_ns", lambda: now_ns[0])
+    memory.sample("step 1")
+    now_ns[0] += 500_000_000
+    memory.sample("step 2")
+    assert points(session) == []
+    now_ns[0] += 1
+    memory.sample("step 3")
+    assert points(session) == ["step 1", "step 2", "step 3"]
+    memory.sample("step 4")
+    memory.sample("end", whole=True)
+    assert points(session)[-2:] == ["step 4", "end"]
+
+
+def test_a_fork_does_not_write_the_samples_of_its_parent(memory, session):
+    memory.sample("step 1")
+    memory.continue_in_fork()
+    memory.sample("end", whole=True)
+    assert points(session) == ["end"]
+
+
+@pytest.mark.linux
+def test_the_memory_of_a_fork_is_its_own():
+    block = bytearray(64 << 20)
+    block[::4096] = b"x" * len(block[::4096])
+    own = host_memory.process_counters(whole=False)["anonymous"]
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        del block
+        seen = host_memory.process_counters(whole=False)["anonymous"]
+        os.write(writing, str(seen).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert int(os.read(reading, 30)) < own - (32 << 20)
+
+
+@pytest.mark.linux
+def test_a_descriptor_that_a_script_closed_is_not_taken_for_ours(tmp_path):
+    before = host_memory.process_counters(whole=False)
+    descriptor = host_memory._statm._descriptor
+    os.close(descriptor)
+    other = os.open(tmp_path / "users", os.O_RDWR | os.O_CREAT)
+    os.write(other, b"1 2 3 4 5 6 7")
+    os.dup2(other, descriptor)
+    after = host_memory.process_counters(whole=False)
+    assert after["rss"] > before["rss"] // 2
+    assert os.fstat(descriptor).st_size == 13
+    os.close(other)
+    os.close(descriptor)
 
 
 @pytest.mark.linux
