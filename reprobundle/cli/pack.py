@@ -120,6 +120,14 @@ def _device(device: str, mappings: tuple[DeviceMapping, ...]) -> str:
     help="A number the command prints that counts as a result.",
 )
 @click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    metavar="PATTERN=ROLE",
+    help="What outputs are for: checkpoint, metrics, prediction, figure, export, "
+    "report or log.",
+)
+@click.option(
     "--fact",
     "facts",
     multiple=True,
@@ -225,6 +233,7 @@ def pack(
     allow_sensitive: tuple[str, ...],
     policy: Path | None,
     metrics: tuple[str, ...],
+    roles: tuple[str, ...],
     facts: tuple[str, ...],
     expect_failure: bool,
     passes: str,
@@ -257,7 +266,7 @@ def pack(
     from reprobundle.pack.options import PackOptions
     from reprobundle.pack.pack import pack as run_pack
     from reprobundle.pack.passes import parse_command, parse_passes
-    from reprobundle.pack.policy import parse_metric
+    from reprobundle.pack.policy import parse_metric, parse_role
     from reprobundle.pack.stated import parse_facts
     from reprobundle.report.packed import render_packed
     from reprobundle.report.progress import progress
@@ -279,6 +288,7 @@ def pack(
         allow_sensitive=allow_sensitive,
         policy=policy,
         metrics=tuple(parse_metric(metric) for metric in metrics),
+        roles=tuple(parse_role(role) for role in roles),
         facts=parse_facts(facts),
         intent=Intent(
             purpose=purpose,

@@ -8,6 +8,8 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
+from reprobundle.format.record import OutputRole
+
 POLICY_SCHEMA: Final = "reprobundle/policy/1"
 
 Bound = Annotated[float, msgspec.Meta(ge=0)]
@@ -95,6 +97,13 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     name: str
     pattern: str
+
+
+class RoleRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the outputs are for whose names match a shell pattern."""
+
+    match: str
+    role: OutputRole
 
 
 class Band(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -193,6 +202,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             (times, hosts, paths).
         outputs: Rules by output, first match wins.
         metrics: Numbers read from stdout.
+        roles: What outputs are for, first match wins; it changes no comparison.
         claims: Claims; empty stands for one claim ``main`` over all outputs.
         intent: Purpose, scenario, platforms.
     """
@@ -205,5 +215,6 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ignore_keys: tuple[str, ...] = ()
     outputs: tuple[OutputRule, ...] = ()
     metrics: tuple[Metric, ...] = ()
+    roles: tuple[RoleRule, ...] = ()
     claims: tuple[Claim, ...] = ()
     intent: Intent = Intent()

@@ -280,6 +280,7 @@ class PackJob:
             original=self.prepared.project.root,
             ignored=self.prepared.live.folders,
             metrics=self.policy.metrics,
+            roles=self.policy.roles,
             extra_facts={**git_facts(self.prepared.project.git), **self.options.facts},
             echo=self.options.echo,
             output_limit_bytes=self.options.output_limit_bytes,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reprobundle.format.policy import Intent, Metric
+from reprobundle.format.policy import Intent, Metric, RoleRule
 from reprobundle.format.record import DrawMode, Fact, Record
 from reprobundle.format.writer import SealedBundle
 from reprobundle.pack.contents import ExternalChoice
@@ -36,6 +36,7 @@ class PackOptions:
         allow_sensitive: ``KIND@PATH`` or ``PATH``: sensitive places that may be sealed.
         policy: A policy file, or None for the defaults.
         metrics: Numbers the command prints that count as results.
+        roles: What outputs are for, by pattern.
         facts: What the user states about the run, by name below ``stated.``.
         intent: Purpose, scenario, platforms, fallback.
         expect_failure: Whether failing is the result.
@@ -70,6 +71,7 @@ class PackOptions:
     allow_sensitive: tuple[str, ...] = ()
     policy: Path | None = None
     metrics: tuple[Metric, ...] = ()
+    roles: tuple[RoleRule, ...] = ()
     facts: Mapping[str, Fact] = field(default_factory=dict)
     intent: Intent = field(default_factory=Intent)
     expect_failure: bool = False

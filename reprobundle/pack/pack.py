@@ -42,7 +42,9 @@ def pack(
     _check_call(options)
     refuse_overwriting(options.output, force=options.force)
     require_writable(options.output.parent)
-    policy = with_intent(read_policy(options.policy), options.intent, options.metrics)
+    policy = with_intent(
+        read_policy(options.policy), options.intent, options.metrics, options.roles
+    )
     project = find_project(options.working_directory, options.project)
     with tempfile.TemporaryDirectory(prefix="reprobundle-pack-") as folder:
         prepared = prepare(options, project, Path(folder))

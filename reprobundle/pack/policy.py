@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import cast, get_args
 
 import msgspec
 
 from reprobundle.errors import BadCallError, ReprobundleError
 from reprobundle.format.canonical import decode
-from reprobundle.format.policy import Intent, Metric, Policy
+from reprobundle.format.policy import Intent, Metric, Policy, RoleRule
+from reprobundle.format.record import OutputRole
 from reprobundle.verify.defaults import default_policy
 
 
@@ -107,6 +109,23 @@ def parse_metric(text: str) -> Metric:
     return metric
 
 
+def parse_role(text: str) -> RoleRule:
+    """Return the rule that ``PATTERN=ROLE`` describes.
+
+    Raises:
+        BadCallError: There is no ``=``, or no such role.
+    """
+    match, separator, role = text.rpartition("=")
+    known = tuple(name for name in get_args(OutputRole) if name)
+    if not (separator and match and role in known):
+        raise BadCallError(
+            f"role {text!r} is not of the form PATTERN=ROLE",
+            advice=f"the role is one of {', '.join(known)}, for example "
+            "--role 'out/*.npy=prediction'",
+        )
+    return RoleRule(match=match, role=cast("OutputRole", role))
+
+
 def _check_pattern(metric: Metric) -> None:
     try:
         re.compile(metric.pattern)
@@ -116,7 +135,12 @@ def _check_pattern(metric: Metric) -> None:
         ) from error
 
 
-def with_intent(policy: Policy, intent: Intent, metrics: tuple[Metric, ...]) -> Policy:
+def with_intent(
+    policy: Policy,
+    intent: Intent,
+    metrics: tuple[Metric, ...],
+    roles: tuple[RoleRule, ...] = (),
+) -> Policy:
     """Return `policy` with what the command line states about the result's purpose.
 
     A field that the command line leaves at its default keeps the file's value.
@@ -141,4 +165,5 @@ def with_intent(policy: Policy, intent: Intent, metrics: tuple[Metric, ...]) -> 
         policy,
         intent=msgspec.structs.replace(policy.intent, **stated),
         metrics=(*policy.metrics, *metrics),
+        roles=(*roles, *policy.roles),
     )

@@ -268,6 +268,7 @@ class ReplayJob:
                 self.environment.python.resolve().parent.parent,
             ),
             metrics=self.plan.policy.metrics,
+            roles=self.plan.policy.roles,
             extra_facts=self.environment.facts,
             forced=self._fallback_setting(),
             echo=self.options.echo,

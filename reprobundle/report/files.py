@@ -62,6 +62,7 @@ def output_lines(
     columns = (
         Column("output", least=20),
         Column("kind"),
+        Column("role"),
         Column("dtype"),
         Column("shape", least=8),
         Column("min", align="right"),
@@ -83,7 +84,8 @@ def output_lines(
 def _output_rows(output: Output, *, verbose: bool) -> list[Row]:
     size = text.size(output.size_bytes)
     if len(output.arrays) == 1 and not output.arrays[0].name:
-        return [_array_row(output.name, output.kind, output.arrays[0], size)]
+        array = output.arrays[0]
+        return [_array_row(output.name, array, size, output.kind, output.role)]
     shape = "" if output.rows is None else text.plural(output.rows, _row_noun(output))
     if output.arrays:
         shape = text.plural(len(output.arrays), "array")
@@ -91,6 +93,7 @@ def _output_rows(output: Output, *, verbose: bool) -> list[Row]:
         (
             Span(output.name),
             Span(output.kind),
+            Span(output.role),
             Span(""),
             Span(shape),
             *[Span("")] * 3,
@@ -99,10 +102,10 @@ def _output_rows(output: Output, *, verbose: bool) -> list[Row]:
         )
     ]
     shown = output.arrays if verbose else output.arrays[:MOST_ARRAYS]
-    rows += [_array_row(f"  {array.name}", "", array, "") for array in shown]
+    rows += [_array_row(f"  {array.name}", array) for array in shown]
     if len(output.arrays) > len(shown):
         hidden = text.count(len(output.arrays) - len(shown))
-        rows.append((Span(f"  and {hidden} more", "dim"), *[Span("")] * 9))
+        rows.append((Span(f"  and {hidden} more", "dim"), *[Span("")] * 10))
     return rows
 
 
@@ -110,10 +113,13 @@ def _row_noun(output: Output) -> str:
     return "row" if output.kind == "table" else "line"
 
 
-def _array_row(name: str, kind: str, array: ArraySummary, size: str) -> Row:
+def _array_row(
+    name: str, array: ArraySummary, size: str = "", kind: str = "", role: str = ""
+) -> Row:
     return (
         Span(name),
         Span(kind),
+        Span(role),
         Span(array.dtype),
         Span(str(list(array.shape)).replace(" ", "")),
         Span(text.number(array.minimum)),

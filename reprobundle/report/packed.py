@@ -96,7 +96,10 @@ def _output(output: Output) -> str:
     more = len(output.arrays) - 2
     rest = f" and {text.plural(more, 'more array')}" if more > 0 else ""
     inner = f"  {shapes}{rest}" if shapes else ""
-    return f"{output.name}  {output.format}, {text.size(output.size_bytes)}{inner}"
+    role = f", {output.role}" if output.role not in ("", output.format) else ""
+    return (
+        f"{output.name}  {output.format}, {text.size(output.size_bytes)}{role}{inner}"
+    )
 
 
 def _seeds(record: Record) -> str:

@@ -11,7 +11,7 @@ from typing import Literal
 from reprobundle import __version__
 from reprobundle.format.canonical import encode
 from reprobundle.format.digests import digest_file
-from reprobundle.format.policy import Metric
+from reprobundle.format.policy import Metric, RoleRule
 from reprobundle.format.record import (
     Command,
     ContentMember,
@@ -76,6 +76,7 @@ class FinishedRun:
         pass_name: As in `Record`.
         restart: As in `Record`.
         metrics: Numbers to read from the standard output.
+        roles: What outputs are for.
         hide: Pairs of text and replacement for every recorded text.
         extra_facts: Facts that the launcher knows, such as the git commit.
     """
@@ -94,6 +95,7 @@ class FinishedRun:
     pass_name: PassName = "measured"
     restart: Restart | None = None
     metrics: tuple[Metric, ...] = ()
+    roles: tuple[RoleRule, ...] = ()
     hide: list[tuple[str, str]] = field(default_factory=list)
     extra_facts: Mapping[str, Fact] = field(default_factory=dict)
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
@@ -276,6 +278,7 @@ def _outputs(
             work=run.work,
             sealed=sealed,
             limit_bytes=run.output_limit_bytes,
+            roles=run.roles,
         ),
         missing,
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reprobundle.format.policy import Metric
+from reprobundle.format.policy import Metric, RoleRule
 from reprobundle.format.record import Command, Fact, WithheldFile
 from reprobundle.run.accessed import Places
 from reprobundle.run.assemble import OUTPUT_LIMIT_BYTES, FinishedRun, PassName
@@ -35,6 +35,7 @@ class PassPlan:
         original: The original project at pack, None at replay.
         ignored: Folders that are machinery, never inputs: environments, caches.
         metrics: Numbers to read from the standard output.
+        roles: What outputs are for.
         extra_facts: Facts the launcher knows.
         forced: Variables that hold whatever was recorded.
         echo: Copy what the command prints to our standard error.
@@ -55,6 +56,7 @@ class PassPlan:
     original: Path | None = None
     ignored: tuple[Path, ...] = ()
     metrics: tuple[Metric, ...] = ()
+    roles: tuple[RoleRule, ...] = ()
     extra_facts: Mapping[str, Fact] = field(default_factory=dict)
     forced: Mapping[str, str] = field(default_factory=dict)
     echo: bool = False
@@ -165,6 +167,7 @@ def finished(
         mapping=plan.mapping,
         pass_name=plan.pass_name,
         metrics=plan.metrics,
+        roles=plan.roles,
         hide=_hidden(scratch, plan.original, folder),
         extra_facts=plan.extra_facts,
         output_limit_bytes=plan.output_limit_bytes,

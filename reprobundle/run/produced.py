@@ -14,7 +14,7 @@ from pathlib import Path
 from reprobundle.errors import PackRefusedError
 from reprobundle.format.canonical import encode
 from reprobundle.format.digests import digest_file
-from reprobundle.format.policy import Metric
+from reprobundle.format.policy import Metric, RoleRule
 from reprobundle.format.record import Output
 from reprobundle.outputs.cells import read_cell
 from reprobundle.outputs.summary import summarise
@@ -22,6 +22,7 @@ from reprobundle.run.events import EventFile, Value
 from reprobundle.run.facts import events_of
 from reprobundle.run.launch import recorder_folder
 from reprobundle.run.ranks import value_names
+from reprobundle.run.roles import role_of
 
 CHECKPOINT_SECONDS = 600
 
@@ -58,6 +59,7 @@ def collect(
     work: Path,
     sealed: Mapping[str, str],
     limit_bytes: int,
+    roles: tuple[RoleRule, ...] = (),
 ) -> Produced:
     """Describe every output and decide what is stored of it.
 
@@ -68,6 +70,7 @@ def collect(
         sealed: Digest → sealed member of equal content, which is then not stored
             again; empty while the sealed part itself is made.
         limit_bytes: Largest output that may be stored.
+        roles: What the author says that outputs are for.
 
     Raises:
         PackRefusedError: An output is larger than the limit, cannot be read, or still
@@ -83,7 +86,7 @@ def collect(
                     f"{limit_bytes:,}",
                     advice="raise --output-limit, or write less",
                 )
-            _add(produced, item, size_bytes, tensors.get(item.name), sealed)
+            _add(produced, item, size_bytes, tensors.get(item.name), sealed, roles)
     return produced
 
 
@@ -116,11 +119,13 @@ def _add(
     size_bytes: int,
     tensors: Path | None,
     sealed: Mapping[str, str],
+    roles: tuple[RoleRule, ...],
 ) -> None:
     digest = digest_file(item.path)
     described = summarise(item.name, item.path, tensors=tensors)
     if described.problem:
         produced.problems.setdefault(item.name, described.problem)
+    role = role_of(item.name, described, roles)
     twin = sealed.get(digest, "")
     arrays_member = ""
     if tensors is not None:
@@ -141,6 +146,8 @@ def _add(
             arrays_member=arrays_member,
             arrays=described.arrays,
             rows=described.rows,
+            role=role.role,
+            role_source=role.source,
             replaced_input=item.replaced_input,
         )
     )

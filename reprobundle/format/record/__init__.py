@@ -35,7 +35,13 @@ from reprobundle.format.record.memory import (
     MemorySeries,
 )
 from reprobundle.format.record.outcome import ErrorReport, Outcome, Remark, Restart
-from reprobundle.format.record.outputs import ArraySummary, Output, OutputKind
+from reprobundle.format.record.outputs import (
+    ArraySummary,
+    Output,
+    OutputKind,
+    OutputRole,
+    RoleSource,
+)
 from reprobundle.format.record.phases import Phase
 from reprobundle.format.record.processes import Command, Process, Rank
 from reprobundle.format.record.randomness import (
@@ -96,6 +102,7 @@ __all__ = [
     "Outcome",
     "Output",
     "OutputKind",
+    "OutputRole",
     "Phase",
     "Process",
     "Promotion",
@@ -104,6 +111,7 @@ __all__ = [
     "Record",
     "Remark",
     "Restart",
+    "RoleSource",
     "Scalar",
     "SeedCall",
     "StartTensor",

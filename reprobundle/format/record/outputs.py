@@ -35,6 +35,10 @@ class ArraySummary(
 
 
 OutputKind = Literal["arrays", "table", "document", "text", "log", "bytes"]
+OutputRole = Literal[
+    "", "checkpoint", "metrics", "prediction", "figure", "export", "report", "log"
+]
+RoleSource = Literal["", "form", "stated"]
 
 
 class Output(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -58,6 +62,9 @@ class Output(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             relative to the record.
         arrays: Summaries of its arrays.
         rows: Rows of a table, lines of a text; None for other kinds.
+        role: What it is for; empty if neither its form shows it nor anybody states it.
+        role_source: ``form`` (its format, or that it is one number) or ``stated`` (the
+            policy's `roles`).
         replaced_input: Whether the run read a file of this name before writing it.
     """
 
@@ -72,4 +79,6 @@ class Output(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     arrays_member: str = ""
     arrays: tuple[ArraySummary, ...] = ()
     rows: int | None = None
+    role: OutputRole = ""
+    role_source: RoleSource = ""
     replaced_input: bool = False
