@@ -202,7 +202,10 @@ class _Promotion:
             dtype = getattr(value, _NOMINAL, None) or self._shorter(value)
             if dtype == value.dtype:
                 return value
-            drawn = torch.empty_strided(value.shape, value.stride(), dtype=dtype)
+            # The operator itself: a default device of the user's must not see it.
+            drawn = torch.ops.aten.empty_strided.default(
+                value.shape, value.stride(), dtype=dtype, device=value.device
+            )
             pairs[id(value)] = (value, drawn.copy_(value))
             return pairs[id(value)][1]
 

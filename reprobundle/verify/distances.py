@@ -33,17 +33,20 @@ class Distances:
         elements: Numbers that are finite on all sides.
         largest: Largest absolute error of either side.
         problem: Why nothing can be said; empty otherwise.
+        has_decimals: Whether there is any number that rounding could have touched.
     """
 
     def __init__(self) -> None:
         self.elements = 0
         self.largest = [0.0, 0.0]
         self.problem = ""
+        self.has_decimals = False
         self._errors = [0.0, 0.0]
         self._norm = 0.0
 
     def add(self, truth: Array, *sides: Array) -> None:
         """Take in one block of each."""
+        self.has_decimals = self.has_decimals or truth.size > 0
         kept = np.isfinite(truth) & np.isfinite(sides[0]) & np.isfinite(sides[1])
         exact = truth[kept]
         self.elements += exact.size
@@ -74,8 +77,8 @@ def measure(held: Sequence[Held], ignored: Ignored) -> Distances:
     """
     kind = held[0][0].kind
     found = _of_arrays(held, ignored) if kind == "arrays" else _of_cells(held, ignored)
-    if not found.problem and not found.elements:
-        found.problem = "it holds no decimal number that is finite on every side"
+    if not found.problem and found.has_decimals and not found.elements:
+        found.problem = "no decimal number in it is finite on every side"
     return found
 
 

@@ -128,11 +128,12 @@ def compare_truth(
         (sealed.reference, sealed_content(bundle, REFERENCE_RUN, sealed.reference)),
         (replay, content),
     )
-    return tuple(
+    found = (
         _compared(sealed, output, sides)
         for output in sealed.reference.outputs
         if output.kind in _COMPARABLE and _is_compared(sealed, output.name)
     )
+    return tuple(one for one in found if one is not None)
 
 
 def _is_compared(sealed: Sealed, name: str) -> bool:
@@ -142,7 +143,8 @@ def _is_compared(sealed: Sealed, name: str) -> bool:
 
 def _compared(
     sealed: Sealed, output: Output, sides: Sequence[tuple[Record, Content]]
-) -> TruthComparison:
+) -> TruthComparison | None:
+    """Return one output against the truth; None where rounding touches nothing."""
     from reprobundle.verify import distances
 
     held = []
@@ -159,6 +161,8 @@ def _compared(
         return _unknown(output, f"it cannot be read: {error}"[:200])
     if found.problem:
         return _unknown(output, found.problem)
+    if not found.has_decimals:
+        return None
     left, right = found.relative
     return TruthComparison(
         name=output.name,

@@ -57,6 +57,10 @@ results += [torch.fft.rfft(torch.ones(4))]
 results += [nn.LSTM(3, 4)(torch.randn(2, 1, 3))[0]]
 with torch.autocast("cpu", dtype=torch.bfloat16):
     results.append(torch.ones(2, 2) @ torch.ones(2, 2))
+with torch.device("meta"):
+    shell = nn.Linear(6, 8)
+shell.load_state_dict({"weight": torch.ones(8, 6), "bias": torch.ones(8)}, assign=True)
+results.append(shell(torch.ones(1, 6)))
 thread = threading.Thread(target=lambda: results.append(torch.ones(2) * 3))
 thread.start(); thread.join()
 found["dtypes"] = sorted({str(one.dtype) for one in results})

@@ -170,6 +170,25 @@ def test_places_that_are_not_finite_on_one_side_do_not_count(bench):
     assert by_name(bench.verify())["a.npy"].elements == 999
 
 
+def test_whole_numbers_have_no_distance_and_are_no_gap(bench):
+    labels = {"labels.npy": npy(np.arange(4)), "n.json": b'{"n": 3}\n'}
+    bench.reference, bench.repeat = Run(dict(labels), {"randomness": DRAWN}), None
+    bench.truth = Run(dict(labels), {"promotion": WHOLE, "randomness": DRAWN})
+    bench.pack().replay(Run(dict(labels)), randomness=DRAWN)
+    report = bench.verify()
+    assert by_name(report) == {}
+    assert "truth-nearer" not in report.not_checked
+
+
+def test_an_output_without_a_finite_number_is_not_compared(bench):
+    nothing = {"a.npy": npy([np.nan])}
+    bench.reference, bench.repeat = Run(dict(nothing), {"randomness": DRAWN}), None
+    bench.truth = Run(dict(nothing), {"promotion": WHOLE, "randomness": DRAWN})
+    bench.pack().replay(Run(dict(nothing)), randomness=DRAWN)
+    reason = by_name(bench.verify())["a.npy"].reason
+    assert reason == "no decimal number in it is finite on every side"
+
+
 def test_a_bundle_without_one_says_that_none_was_asked_for(bench):
     found = about(bench.pack().verify())
     assert (found.outcome, found.reason) == (
