@@ -69,7 +69,7 @@ BUDGET_SECONDS = {
     "run": 60,
     "schema": 5,
     "spec": 10,
-    "standin": 167,
+    "standin": 179,
     "verify": 60,
 }
 

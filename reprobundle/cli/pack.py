@@ -12,6 +12,7 @@ from reprobundle.cli.options import (
     DEVICES,
     map_device_option,
     mapped_devices,
+    parse_devices,
     restart_option,
     resume_option,
     say,
@@ -46,12 +47,14 @@ class _CommandAfterDashes(click.Command):
         return [*super().collect_usage_pieces(ctx), "-- COMMAND..."]
 
 
-def _device(device: str, mappings: tuple[DeviceMapping, ...]) -> str:
-    """Return the device of a reference; a mapped one runs on what is mapped to."""
-    devices = mapped_devices((device,), mappings)
-    if len(devices) > 1:
-        raise click.UsageError("pack runs on one device: give --map-device once")
-    return devices[0]
+def _devices(device: str, mappings: tuple[DeviceMapping, ...]) -> tuple[str, ...]:
+    """Return the devices of a reference and its counterparts, in order."""
+    devices = mapped_devices(parse_devices(device), mappings)
+    if len(devices) > 1 and "as-is" in devices:
+        raise click.UsageError("as-is is no device: name each one, such as cuda,cpu")
+    if len(mappings) > 1:
+        raise click.UsageError("a reference is mapped once: give --map-device once")
+    return devices
 
 
 @click.command(cls=_CommandAfterDashes)
@@ -162,7 +165,14 @@ def _device(device: str, mappings: tuple[DeviceMapping, ...]) -> str:
 )
 @restart_option
 @resume_option
-@click.option("--device", type=click.Choice(DEVICES), default="as-is")
+@click.option(
+    "--device",
+    default="as-is",
+    show_default=True,
+    metavar="DEVICE[,DEVICE]",
+    help=f"One of {', '.join(DEVICES)}. On each further one the command is run once "
+    "more, and a replay is judged by the run of its own device.",
+)
 @map_device_option
 @click.option(
     "--force",
@@ -273,6 +283,7 @@ def pack(
     from reprobundle.report.screen import Screen
 
     here = Path.cwd()
+    devices = _devices(device, mappings)
     options = PackOptions(
         argv=ctx.obj,
         output=output or here / f"{(project or here).resolve().name}.rpb.zip",
@@ -300,7 +311,8 @@ def pack(
         passes=parse_passes(f"{passes}{',restart' * restart_check}{',truth' * truth}"),
         repeats=repeats,
         resume_command=parse_command(resume_command),
-        device=_device(device, mappings),
+        device=devices[0],
+        further_devices=devices[1:],
         mapping=mappings[0] if mappings else "",
         force=force,
         rng=rng,

@@ -225,6 +225,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         pass_name, claim: Which pass of which claim the record is: two passes of one
             replay are not two replays.
         occasion: Shared by the records of one call of ``replay``.
+        against: Number of the sealed run it was judged against; 0 for none.
         causes: Likely causes of what differs, the one to try first in front.
         bands: Numbers of the claim against the author's bands.
         truths: Both sides against the float64 run; empty without a usable one.
@@ -241,6 +242,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     pass_name: str = ""
     claim: str = ""
     occasion: str = ""
+    against: Count = 0
     causes: tuple[Cause, ...] = ()
     bands: tuple[BandResult, ...] = ()
     truths: tuple[TruthComparison, ...] = ()

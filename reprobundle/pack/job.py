@@ -35,9 +35,12 @@ from reprobundle.run.restart import execute_restart
 from reprobundle.run.stand_ins import stand_in_plan, stand_in_remarks, with_remarks
 from reprobundle.verify.compare import compare_records
 from reprobundle.verify.defaults import widen
+from reprobundle.verify.devices import device_of
 
 Say = Callable[[str], None]
-Role = Literal["reference", "repeat", "claim", "evidence", "restart", "truth"]
+Role = Literal[
+    "reference", "repeat", "claim", "evidence", "restart", "truth", "counterpart"
+]
 
 
 class PackJob:
@@ -188,6 +191,33 @@ class PackJob:
                 "or name the command that does with --resume-command",
             )
         return self._assemble(run, role="restart")
+
+    def counterpart_passes(self) -> list[Assembled]:
+        """Run the main command once on each further device."""
+        return [self._counterpart_pass(one) for one in self.options.further_devices]
+
+    def _counterpart_pass(self, device: str) -> Assembled:
+        self.say(f"measured pass on {device}: running it once more")
+        plan = self._plan(self.selected.names, self.prepared.command)
+        mapping = plan.mapping if plan.mapping.endswith(f"={device}") else ""
+        plan = dataclasses.replace(plan, device=device, mapping=mapping)
+        run = execute(plan, self.folder / f"on-{device}")
+        if (run.launched.exit_status != 0) != self.options.expect_failure:
+            raise CommandFailedError(
+                f"on {device} the command ended with status "
+                f"{run.launched.exit_status}: {last_line(run)}",
+                status=run.launched.exit_status,
+                advice=f"leave {device} out of --device",
+            )
+        done = self._assemble(run, role="counterpart")
+        used = device_of(done.record)
+        if device not in (used, used.removesuffix("-standin")):
+            raise PackRefusedError(
+                f"{device} was asked for, and the command used {used}",
+                advice="have the command take its device from {device} or "
+                "REPROBUNDLE_DEVICE",
+            )
+        return done
 
     def truth_pass(self) -> Assembled:
         """Run the command on the CPU in float64; a failure of it is recorded too."""

@@ -45,6 +45,8 @@ class PackOptions:
         resume_command: What resumes the run in the restart pass; empty for the
             command itself.
         device: ``as-is`` or a device type.
+        further_devices: Devices on which the main command is run once more, to be kept
+            beside the reference.
         mapping: ``cuda=cpu`` or ``cuda=mps``: calls that name CUDA are made for that
             device; empty for none.
         force: Write over a bundle although its replays are lost.
@@ -79,6 +81,7 @@ class PackOptions:
     repeats: int = 1
     resume_command: tuple[str, ...] = ()
     device: str = "as-is"
+    further_devices: tuple[str, ...] = ()
     mapping: DeviceMapping = ""
     force: bool = False
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
@@ -99,6 +102,7 @@ class Packed:
         reference: Record of the measured pass.
         repeats: Records of the repeat passes; empty if none was made.
         truth: Record of the float64 run, or None if it was not made.
+        counterparts: Records of the run on each further device.
         repeatable: Whether all agree under the policy; None if there is no repeat.
         left_out: Project files that are not in the bundle: large and never read.
         excluded: Files that are not in the bundle because the author said so.
@@ -112,3 +116,4 @@ class Packed:
     left_out: tuple[str, ...]
     excluded: tuple[str, ...] = ()
     truth: Record | None = None
+    counterparts: tuple[Record, ...] = ()

@@ -58,6 +58,7 @@ def pack(
         sealed=sealed,
         reference=runs[0].record,
         repeats=_of_role(runs, "repeat"),
+        counterparts=_of_role(runs, "counterpart"),
         truth=next(iter(_of_role(runs, "truth")), None),
         repeatable=job.repeatable,
         left_out=tuple(job.selected.contents.left_out),
@@ -84,6 +85,7 @@ def _made(
         runs.append(job.restart_pass())
     if "truth" in options.passes:
         runs.append(job.truth_pass())
+    runs += job.counterpart_passes()
     # Somebody may have attached a replay to it while the passes ran.
     refuse_overwriting(options.output, force=options.force)
     sealed = job.write(runs, progress)

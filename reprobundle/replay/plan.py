@@ -169,7 +169,12 @@ def _wanted(
     sealed: Sequence[PlannedRun], passes: tuple[str, ...], repeats: int
 ) -> Iterator[PlannedRun]:
     """Yield the runs to make: measured passes first, traced ones last."""
-    measured = [run for run in sealed if run.record.pass_name == "measured"]
+    # The run on a further device is the same command; verify chooses between them.
+    measured = [
+        run
+        for run in sealed
+        if run.record.pass_name == "measured" and run.record.role != "counterpart"
+    ]
     yield from measured
     for turn in range(2, repeats + 1):
         yield from (

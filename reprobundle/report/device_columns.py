@@ -16,6 +16,7 @@ from reprobundle.format.record import as_float
 from reprobundle.report import text
 
 MOST_ROWS = 24
+SAME = "bit-identical"
 
 
 class DeviceColumns(NamedTuple):
@@ -52,7 +53,12 @@ def _table(claim: str, group: Sequence[Judgement]) -> DeviceColumns:
         output.name for one in latest.values() for output in one.outputs
     )
     rows = [row for name in names for row in _rows(name, list(latest.values()))]
-    return DeviceColumns(claim, tuple(latest), tuple(rows[:MOST_ROWS]))
+    several = len({one.against for one in latest.values()}) > 1
+    names_of = (
+        f"{device} (of run {one.against})" if several else device
+        for device, one in latest.items()
+    )
+    return DeviceColumns(claim, tuple(names_of), tuple(rows[:MOST_ROWS]))
 
 
 def _rows(
@@ -68,8 +74,19 @@ def _rows(
     )
     for number in numbers:
         parts = [_part(output, number) for output in outputs]
-        known = next((part.expected for part in parts if part is not None), "")
-        cells = tuple(_number(part, known) for part in parts)
+        first, known = next(
+            (
+                (one.against, part.expected)
+                for one, part in zip(columns, parts, strict=True)
+                if part is not None
+            ),
+            (0, ""),
+        )
+        # What equals another sealed run does not equal the value in this row.
+        cells = tuple(
+            _number(part, known if one.against == first else SAME)
+            for one, part in zip(columns, parts, strict=True)
+        )
         rows.append((f"  {number}", known, cells))
     return rows
 

@@ -19,6 +19,7 @@ from reprobundle.report.recorded import (
 from reprobundle.report.screen import Line, Screen, Span, Style
 from reprobundle.report.stated import policy_lines
 from reprobundle.report.view import BundleView, RunView, view
+from reprobundle.verify.devices import device_of
 from reprobundle.verify.float64 import site_texts
 
 __all__ = ["BundleView", "render_inspect", "view"]
@@ -220,6 +221,7 @@ def _runs(runs: Sequence[RunView], screen: Screen) -> list[Line]:
         Column("role"),
         Column("pass"),
         Column("claim", least=8),
+        Column("device"),
         Column("status", align="right"),
         Column("took", align="right"),
         Column("outputs", align="right"),
@@ -231,6 +233,7 @@ def _runs(runs: Sequence[RunView], screen: Screen) -> list[Line]:
             Span(run.record.role),
             Span(run.record.pass_name),
             Span(run.record.claim),
+            Span(device_of(run.record)),
             Span(str(run.record.outcome.exit_status)),
             Span(text.duration(run.record.elapsed_ns)),
             Span(text.count(len(run.record.outputs))),

@@ -36,6 +36,8 @@ def _told(packed: Packed) -> Iterator[tuple[str, str, Style]]:
     if packed.truth is not None:
         words, style = _truth(packed.truth)
         yield "truth", words, style
+    for one in packed.counterparts:
+        yield "beside", f"the same on {one.devices.requested}: {_ending(one)}", ""
     for remark in record.remarks:
         if remark.severity != "gap":
             yield (

@@ -116,9 +116,10 @@ def _replay_page(
         return ReplayPage(judgement)
     own = attached(bundle, source, judgement.replay, record)
     replay = Side(record, _memory(record, own))
-    if record.runs not in sealed.runs:
+    number = judgement.against or record.runs
+    if number not in sealed.runs:
         return ReplayPage(judgement, replay=replay)
-    reference = _sealed_side(bundle, sealed, record.runs)
+    reference = _sealed_side(bundle, sealed, number)
     return ReplayPage(
         judgement,
         reference=reference,
@@ -126,7 +127,7 @@ def _replay_page(
         curves=find_curves(
             reference.record,
             record,
-            sealed_content(bundle, record.runs, reference.record),
+            sealed_content(bundle, number, reference.record),
             own,
             policy=sealed.policy,
         ),

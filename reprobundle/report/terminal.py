@@ -135,6 +135,8 @@ def _replay_heading(report: Report, judgement: Judgement, screen: Screen) -> lis
         items.append((Span(f"{judgement.pass_name} pass of {judgement.claim}"),))
     if judgement.device:
         items.append((Span(f"on {judgement.device}"),))
+    if judgement.against > 1:
+        items.append((Span(f"against run {judgement.against}"),))
     if len(report.judgements) > 1 or judgement.verdict != report.verdict:
         style = _verdict_style(judgement.exit_status)
         items.append((Span(judgement.verdict, style),))

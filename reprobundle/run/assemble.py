@@ -54,7 +54,16 @@ SERIES = frozenset({"memory.json", DRAWS, FINGERPRINTS})
 OUTPUT_LIMIT_BYTES = 4 << 30
 
 PassName = Literal["measured", "repeat", "evidence", "restart", "truth"]
-Role = Literal["reference", "repeat", "claim", "evidence", "restart", "truth", "replay"]
+Role = Literal[
+    "reference",
+    "repeat",
+    "claim",
+    "evidence",
+    "restart",
+    "truth",
+    "counterpart",
+    "replay",
+]
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from reprobundle.verify.causes import Case, likely_causes
 from reprobundle.verify.checks import OF_ONE_REPLAY, unmade
 from reprobundle.verify.content import Content
 from reprobundle.verify.content import sealed as sealed_content
+from reprobundle.verify.counterpart import against
 from reprobundle.verify.devices import check_devices, device_of, device_pair
 from reprobundle.verify.ending import check_ending, is_finished
 from reprobundle.verify.environment import (
@@ -33,7 +34,7 @@ from reprobundle.verify.mapped import check_mapped
 from reprobundle.verify.memory import check_memory
 from reprobundle.verify.observation import check_observation
 from reprobundle.verify.outcomes import check_outputs
-from reprobundle.verify.protocol import check_protocol, sealed_counterpart
+from reprobundle.verify.protocol import check_protocol
 from reprobundle.verify.sealed import Sealed
 from reprobundle.verify.start import check_start
 from reprobundle.verify.timing import check_timing
@@ -65,7 +66,7 @@ def judge(
     Raises:
         BadCallError: `allow` names no warning.
     """
-    reference, same_run = sealed_counterpart(replay, sealed.runs)
+    number, reference, same_run = against(replay, sealed)
     if reference is None:
         skipped = unmade([same_run], same_run.reason, OF_ONE_REPLAY)
         return _judgement(replay_id, replay, [same_run, *skipped], allow=allow)
@@ -78,12 +79,13 @@ def judge(
     bands: tuple[BandResult, ...] = ()
     truths: tuple[TruthComparison, ...] = ()
     if is_finished(replay):
-        comparisons = _compare(bundle, sealed, reference, replay, content)
+        sides = (sealed_content(bundle, number, reference), content)
+        comparisons = _compare(sealed, reference, replay, sides)
         findings += _about_outputs(
             bundle, sealed, (reference, replay), content, comparisons
         )
         claim = claim_of(sealed.policy, replay.claim)
-        first = (reference, sealed_content(bundle, replay.runs, reference))
+        first = (reference, sides[0])
         bands = judge_bands(claim, first, (replay, content))
         findings += check_bands(claim, bands)
         truths = compare_truth(bundle, sealed, replay, content)
@@ -101,6 +103,7 @@ def judge(
         replay_id,
         replay,
         findings,
+        number=number,
         comparisons=comparisons,
         differences=differences,
         base=base_of(comparisons, same_error=_same_error(reference, replay)),
@@ -132,19 +135,17 @@ def _about_outputs(
 
 
 def _compare(
-    bundle: Bundle,
     sealed: Sealed,
     reference: Record,
     replay: Record,
-    content: Content,
+    sides: tuple[Content, Content],
 ) -> tuple[OutputComparison, ...]:
     from reprobundle.verify.compare import compare_outputs
 
     return compare_outputs(
         reference,
         replay,
-        sealed_content(bundle, replay.runs, reference),
-        content,
+        *sides,
         policy=sealed.policy,
     )
 
@@ -163,7 +164,8 @@ def _where_they_part(
     with ExitStack() as stack:
         streams: list[BinaryIO | None] = [None, None]
         for number, record in sorted(sealed.runs.items()):
-            if (record.role, record.claim) == ("evidence", replay.claim):
+            of_claim = (record.role, record.claim) == ("evidence", replay.claim)
+            if of_claim and device_of(record) == device_of(reference):
                 traced = sealed_content(bundle, number, record)
                 if divergence.MEMBER in traced.names:
                     opened = traced.open_own(divergence.MEMBER)
@@ -228,6 +230,7 @@ def _judgement(
     replay: Record,
     findings: list[Finding],
     *,
+    number: int = 0,
     comparisons: tuple[OutputComparison, ...] = (),
     differences: tuple[EnvironmentDifference, ...] = (),
     bands: tuple[BandResult, ...] = (),
@@ -250,6 +253,7 @@ def _judgement(
         pass_name=replay.pass_name,
         claim=replay.claim,
         occasion=replay.occasion,
+        against=number,
         causes=causes(marked),
         bands=bands,
         truths=truths,

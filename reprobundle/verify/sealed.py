@@ -51,6 +51,11 @@ class Sealed(NamedTuple):
         """Number and record of the float64 run of the main command, if it was made."""
         return next(iter(self._of_main("truth")), None)
 
+    @property
+    def counterparts(self) -> tuple[tuple[int, Record], ...]:
+        """Number and record of the main command's run on each further device."""
+        return self._of_main("counterpart")
+
     def _of_main(self, role: str) -> tuple[tuple[int, Record], ...]:
         return tuple(
             (number, record)
@@ -135,6 +140,17 @@ def _roles(runs: Mapping[int, Record]) -> list[Finding]:
             found.append(
                 finding("sealed-document", "fail", reason, where=where, got=record.role)
             )
+        elif record.role == "counterpart" and _is_no_counterpart(record, runs, number):
+            reason = "it is no measured pass of the main command on another device"
+            found.append(
+                finding(
+                    "sealed-document",
+                    "fail",
+                    reason,
+                    where=where,
+                    got=record.devices.requested,
+                )
+            )
         elif record.bundle:
             reason = "a sealed record cannot name a bundle"
             found.append(
@@ -143,3 +159,16 @@ def _roles(runs: Mapping[int, Record]) -> list[Finding]:
                 )
             )
     return found
+
+
+def _is_no_counterpart(record: Record, runs: Mapping[int, Record], number: int) -> bool:
+    """Tell whether a counterpart is not what it says: one device has one run."""
+    first = runs[REFERENCE_RUN]
+    twins = [
+        other
+        for at, other in runs.items()
+        if at != number
+        and other.role in ("reference", "counterpart")
+        and other.devices.requested == record.devices.requested
+    ]
+    return bool(twins) or (record.claim, record.pass_name) != (first.claim, "measured")

@@ -484,6 +484,31 @@ SAMPLES = (
 
 BUNDLE_CASES = (
     _own(
+        "judged_by_its_own_device",
+        "V12",
+        "valid",
+        BIT_IDENTICAL,
+        "Runs on CUDA and on the CPU are sealed; the replay on the CPU equals its own.",
+        files.attached(
+            files.on_two_devices(),
+            {OUTPUT: b'{"accuracy": 0.5}\n'},
+            devices=files.used("cpu"),
+        ),
+    ),
+    _own(
+        "reference_chosen_by_the_replay",
+        "V12",
+        "invalid",
+        DIFFERS,
+        "A replay on CUDA names the run on the CPU, which it equals, and not its own.",
+        files.attached(
+            files.on_two_devices(),
+            {OUTPUT: b'{"accuracy": 0.5}\n'},
+            devices=files.used("cuda"),
+            runs=2,
+        ),
+    ),
+    _own(
         "linux_reference_attached",
         "V9",
         "valid",

@@ -234,6 +234,19 @@ def mapped() -> Document:
     return {**RECORD["devices"], **told}
 
 
+def on_two_devices() -> Story:
+    """Return a bundle with a run on CUDA and one on the CPU, whose results differ."""
+    other = Run({OUTPUT: b'{"accuracy": 0.5}\n'}, {"devices": used("cpu")})
+    first = Run(changes={"devices": used("cuda")})
+    return Story(runs=[(first, {}), (other, {"role": "counterpart"})])
+
+
+def used(device: str) -> Document:
+    """Return the devices of a run that used one by request."""
+    usual = {"fallback": "none-possible", "reason": "no MPS"}
+    return {"requested": device, "observed": [device], **usual}
+
+
 def from_mac() -> Story:
     """Return a bundle whose reference was made on a Mac, on its CPU."""
     return recorded(platform="darwin")

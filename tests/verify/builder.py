@@ -266,6 +266,7 @@ class Bench:
     repeats: tuple[Run, ...] = ()
     truth: Run | None = None
     claims: dict[str, Run] = field(default_factory=dict)
+    counterparts: tuple[Run, ...] = ()
     lock: bytes = LOCK
     left_out: tuple[str, ...] = ()
     extra: tuple[Source, ...] = ()
@@ -294,6 +295,7 @@ class Bench:
                 "phases": (),
             }
             runs.append((self.evidence, traced))
+        runs += [(run, {"role": "counterpart"}) for run in self.counterparts]
         sources = [
             Source("project/train.py", "project", SCRIPT),
             Source("inputs/data.csv", "input", DATA),

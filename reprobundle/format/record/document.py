@@ -28,7 +28,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         bundle: Id of the bundle a replay ran; empty inside the seal.
         role: ``reference``, ``repeat``, ``claim`` (a claim's own command),
             ``evidence`` (a traced run of either), ``restart`` (one that was stopped
-            and resumed), ``truth`` (one in float64 on the CPU) or ``replay``.
+            and resumed), ``truth`` (one in float64 on the CPU), ``counterpart`` (the
+            main command on a further device) or ``replay``.
         pass_name: ``measured``, ``repeat``, ``evidence``, ``restart`` or ``truth``.
             An evidence pass is
             traced, so it states neither phases nor memory; its outputs show that
@@ -57,7 +58,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     schema: Literal["reprobundle/record/1"] = RECORD_SCHEMA
     bundle: str = ""
     role: Literal[
-        "reference", "repeat", "claim", "evidence", "restart", "truth", "replay"
+        "reference",
+        "repeat",
+        "claim",
+        "evidence",
+        "restart",
+        "truth",
+        "counterpart",
+        "replay",
     ]
     pass_name: Literal["measured", "repeat", "evidence", "restart", "truth"]
     claim: str = "main"
