@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from reprobundle.pack.secrets.scan import scan_file
+from reprobundle.run.secrets.scan import scan_file
 
 MB = 1_000_000
 ROUNDS = 5

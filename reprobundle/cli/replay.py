@@ -139,6 +139,13 @@ if TYPE_CHECKING:
     metavar="PACKAGE",
     help="Leave a package of the lock out of a fresh environment; it shows as drift.",
 )
+@click.option(
+    "--allow-sensitive",
+    multiple=True,
+    metavar="[KIND@]PATH",
+    help="Attach the record although a log or output looks like a secret or personal "
+    "data there; what the author allowed is allowed here too.",
+)
 @click.option("--detach", is_flag=True, help="Go on after this terminal is closed.")
 @allow_option
 @json_option
@@ -166,6 +173,7 @@ def replay(
     without: tuple[str, ...],
     allow_other_build: bool,
     allow_other_python: bool,
+    allow_sensitive: tuple[str, ...],
     detach: bool,
     allow: tuple[str, ...],
     as_json: bool,
@@ -200,6 +208,7 @@ def replay(
         allow_other_build=allow_other_build,
         allow_other_python=allow_other_python,
         allow=allow,
+        allow_sensitive=allow_sensitive,
         echo=not quiet,
     )
     plan = inspect_plan(options)

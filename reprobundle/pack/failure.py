@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from reprobundle.errors import CommandFailedError, PackRefusedError
-from reprobundle.pack.secrets.scan import redacted
 from reprobundle.run.assemble import FinishedRun
+from reprobundle.run.secrets.scan import redacted
 
 
 def judge_exit(

@@ -12,12 +12,12 @@ from reprobundle.format.record import Command
 from reprobundle.pack.contents import UNREAD_LIMIT_BYTES
 from reprobundle.pack.options import PackOptions
 from reprobundle.pack.resolving import Resolving, start_resolving
-from reprobundle.pack.secrets.gate import Gate
 from reprobundle.pack.withholding import Withholding, stand_in_samples, withholding
 from reprobundle.run import lock as locks
 from reprobundle.run.command import PROJECT, recorded_argv, recorded_environment
 from reprobundle.run.launch import find_python
 from reprobundle.run.project import Project, Stage, list_files, make_stage
+from reprobundle.run.secrets.gate import Gate
 from reprobundle.run.space import require_space
 
 

@@ -13,7 +13,6 @@ from reprobundle.format.policy import Policy
 from reprobundle.format.writer import SealedBundle, Source, write_bundle
 from reprobundle.pack.options import PackOptions
 from reprobundle.pack.preparation import Prepared
-from reprobundle.pack.secrets.gate import Gate
 from reprobundle.pack.selection import Selected
 from reprobundle.pack.sources import (
     external_sources,
@@ -25,6 +24,7 @@ from reprobundle.pack.withholding import refuse_copies
 from reprobundle.run.assemble import Assembled
 from reprobundle.run.budget import Budget, kept_whole, not_whole, within_budget
 from reprobundle.run.conda import explicit_list
+from reprobundle.run.secrets.gate import Gate
 from reprobundle.run.space import require_space
 from reprobundle.run.stand_ins import with_remarks
 

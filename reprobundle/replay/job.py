@@ -28,6 +28,7 @@ from reprobundle.format.record import (
 )
 from reprobundle.format.writer import Source
 from reprobundle.replay import stopped
+from reprobundle.replay.admission import admit
 from reprobundle.replay.chosen_environment import (
     ChosenEnvironment,
     choose_environment,
@@ -298,7 +299,13 @@ class ReplayJob:
         return {"PYTORCH_ENABLE_MPS_FALLBACK": "1" if diagnose else "0"}
 
     def keep(self, records: list[Assembled]) -> list[str]:
-        """Attach the records, or write them as a replay file; return their ids."""
+        """Attach the records, or write them as a replay file; return their ids.
+
+        Raises:
+            SensitiveContentError: They hold what nobody allowed to be handed on.
+        """
+        references = [run.record for run in self.plan.runs]
+        records = admit(records, references, self.options.allow_sensitive)
         trees = [
             (
                 encode(assembled.record),

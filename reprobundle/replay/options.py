@@ -41,6 +41,8 @@ class ReplayOptions:
             build with a local label (``+cpu``) cannot be had.
         allow_other_python: Build it on another minor version rather than not at all.
         allow: Named warnings that the caller accepts.
+        allow_sensitive: ``KIND@PATH`` or ``PATH``: sensitive places in logs and
+            outputs that may be handed on with the record.
         echo: Show what the command prints while it runs.
         rng: How random draws are made; as in the reference if empty.
     """
@@ -63,6 +65,7 @@ class ReplayOptions:
     allow_other_build: bool = False
     allow_other_python: bool = False
     allow: tuple[str, ...] = ()
+    allow_sensitive: tuple[str, ...] = ()
     echo: bool = False
     rng: DrawMode | Literal[""] = ""
 

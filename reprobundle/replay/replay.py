@@ -12,6 +12,7 @@ from reprobundle.replay.job import ReplayJob, Say
 from reprobundle.replay.options import Replayed, ReplayOptions
 from reprobundle.replay.plan import ReplayPlan, make_plan
 from reprobundle.run.command import platform_name
+from reprobundle.run.secrets.gate import Gate
 from reprobundle.run.space import require_writable
 from reprobundle.verify.verify import verify_bundle
 
@@ -23,8 +24,10 @@ def inspect_plan(options: ReplayOptions) -> ReplayPlan:
 
     Raises:
         BundleError: The bundle is unreadable, unsafe or altered.
-        BadCallError: The quick claim was asked for and there is none.
+        BadCallError: The quick claim was asked for and there is none, or a kind of
+            sensitive content that does not exist is allowed.
     """
+    Gate(options.allow_sensitive)
     if options.reference_by and platform_name() != "linux":
         raise BadCallError(
             f"this is {platform_name()}, and the Linux reference is made on Linux",
@@ -62,6 +65,7 @@ def replay(options: ReplayOptions, plan: ReplayPlan, *, say: Say) -> Replayed:
     Raises:
         EnvironmentUnusableError: No environment could be made for it.
         BundleError: The bundle changed since it was planned.
+        SensitiveContentError: The record or what belongs to it looks sensitive.
     """
     target = options.record_file or options.bundle
     require_writable(target.parent)

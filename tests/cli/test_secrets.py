@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import zipfile
 
+import pytest
+
 from tests.cli.conftest import reprobundle
-from tests.pack.secrets_corpus import expand
+from tests.run.secrets_corpus import expand
 
 TOKEN = expand("hf~_<a34>", 11).decode()
 
@@ -116,3 +118,84 @@ def test_no_variable_is_recorded_that_is_not_on_the_list(project, monkeypatch):
     assert TOKEN.encode() not in sealed
     assert b"planted-value-4711" not in sealed
     assert b"MY_SETTING" not in sealed
+
+
+LEAKING = """
+import os, sys, pathlib
+first, second = {halves!r}
+pathlib.Path("note.txt").write_text(f"{{os.getpid()}} {{first + second}}\\n")
+if os.path.exists({marker!r}):
+    print("using", first + second)
+"""
+
+
+def replayed(bundle, *options):
+    return reprobundle(
+        "replay", bundle, "--yes", "--passes", "measured", "-q", *options
+    )
+
+
+def attached(bundle):
+    """Return the remarks of each attached record by its id."""
+    with zipfile.ZipFile(bundle) as archive:
+        return {
+            name.split("/")[1]: [
+                (one["id"], one["where"])
+                for one in json.loads(archive.read(name))["remarks"]
+            ]
+            for name in archive.namelist()
+            if name.startswith("replays/") and name.endswith("/record.json")
+        }
+
+
+@pytest.fixture(scope="module")
+def leaking(tmp_path_factory):
+    """Pack a run that writes an allowed token, and prints it where a file exists."""
+    project = tmp_path_factory.mktemp("leaking") / "work"
+    project.mkdir()
+    marker = project.parent / "marker"
+    code = LEAKING.format(halves=(TOKEN[:10], TOKEN[10:]), marker=str(marker))
+    (project / "leak.py").write_text(code)
+    bundle, done, _ = pack(
+        project,
+        "--passes",
+        "measured",
+        "--offline",
+        "--allow-sensitive",
+        "huggingface-token@outputs/note.txt",
+        command=("python", "leak.py"),
+    )
+    assert done.status == 0, done.err
+    return bundle, marker
+
+
+def test_what_the_author_allowed_is_attached_and_what_nobody_allowed_is_not(leaking):
+    bundle, marker = leaking
+    marker.unlink(missing_ok=True)
+    done = replayed(bundle)
+    (remarks,) = attached(bundle).values()
+    assert ("sensitive-allowed", "outputs/note.txt:1") in remarks, done.err
+    marker.touch()
+    before = bundle.read_bytes()
+    done = replayed(bundle)
+    assert done.status == 20
+    assert "the replay ran, and its record is not attached: stdout.txt:1" in done.err
+    assert "--allow-sensitive huggingface-token@stdout.txt" in done.err
+    assert not tells(done.out + done.err)
+    assert bundle.read_bytes() == before
+    aside = bundle.with_name("aside.rpr.zip")
+    assert replayed(bundle, "--record", aside).status == 20
+    assert not aside.exists()
+    done = replayed(bundle, "--allow-sensitive", "huggingface-token@stdout.txt")
+    assert any(
+        ("sensitive-allowed", "stdout.txt:1") in remarks
+        for remarks in attached(bundle).values()
+    ), done.err
+
+
+def test_a_kind_that_does_not_exist_is_told_before_the_replay_runs(leaking):
+    bundle, _ = leaking
+    done = replayed(bundle, "--allow-sensitive", "huggingfacetoken@x")
+    assert done.status == 20
+    assert "there is no kind 'huggingfacetoken'" in done.err
+    assert "running" not in done.err

@@ -10,11 +10,11 @@ import pytest
 
 from reprobundle.errors import BadCallError, SensitiveContentError
 from reprobundle.format.writer import Source
-from reprobundle.pack.secrets import scan
-from reprobundle.pack.secrets.gate import Gate
-from reprobundle.pack.secrets.scan import redacted, scan_bytes, scan_file
 from reprobundle.run.project import Stage
-from tests.pack.secrets_corpus import SECRETS, TRAPS, expand
+from reprobundle.run.secrets import scan
+from reprobundle.run.secrets.gate import Gate
+from reprobundle.run.secrets.scan import redacted, scan_bytes, scan_file
+from tests.run.secrets_corpus import SECRETS, TRAPS, expand
 
 ROOT = Path(__file__).parents[2]
 TOKEN = expand("hf~_<a34>", 1).decode()

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from reprobundle.pack.secrets.shapes import DOCUMENTED, is_placeholder
+from reprobundle.run.secrets.shapes import DOCUMENTED, is_placeholder
 
 SECRET = "secret-value"
 PASSWORD = "password"

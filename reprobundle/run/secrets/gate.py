@@ -9,19 +9,21 @@ from pathlib import Path
 from reprobundle.errors import BadCallError, SensitiveContentError
 from reprobundle.format.record import Remark
 from reprobundle.format.writer import Source
-from reprobundle.pack.secrets.assignments import PASSWORD, SECRET
-from reprobundle.pack.secrets.scan import (
+from reprobundle.run.project import Stage
+from reprobundle.run.secrets.assignments import PASSWORD, SECRET
+from reprobundle.run.secrets.scan import (
     HOME,
     PERSONAL,
     Sensitive,
     scan_bytes,
     scan_file,
 )
-from reprobundle.pack.secrets.shapes import SHAPES
-from reprobundle.run.project import Stage
+from reprobundle.run.secrets.shapes import SHAPES
 
 KINDS = frozenset({*(shape.kind for shape in SHAPES), SECRET, PASSWORD, PERSONAL})
 MOST_NAMED = 8
+# The remark about a place that was let through.
+ALLOWED = "sensitive-allowed"
 ARGUMENTS = "command"
 
 
@@ -99,17 +101,17 @@ class Gate:
         """Yield what the record says about what was let through."""
         for place in self.admitted:
             yield Remark(
-                id="sensitive-allowed",
+                id=ALLOWED,
                 severity="gap",
                 where=_where(place),
-                text=f"the author allowed what looks like {_words(place)} here",
+                text=f"what looks like {_words(place)} here was allowed",
             )
         for place in self.with_home:
             yield Remark(
                 id="home-path",
                 severity="gap",
                 where=_where(place),
-                text="the home folder of the author's machine stands in this file",
+                text="the home folder of the machine it ran on stands in this file",
             )
 
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from reprobundle.pack.secrets.assignments import found_assignments
-from reprobundle.pack.secrets.personal import personal_columns
-from reprobundle.pack.secrets.shapes import found_shapes
+from reprobundle.run.secrets.assignments import found_assignments
+from reprobundle.run.secrets.personal import personal_columns
+from reprobundle.run.secrets.shapes import found_shapes
 
 WHOLE_BYTES = 64 << 20
 WINDOW_BYTES = 1 << 20

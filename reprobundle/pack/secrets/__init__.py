@@ -1,1 +1,0 @@
-"""Find secrets and personal data before they are sealed into a bundle."""

@@ -1,0 +1,1 @@
+"""Secrets and personal data in what is about to be handed on."""
