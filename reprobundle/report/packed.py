@@ -156,7 +156,8 @@ def _truth(record: Record) -> tuple[str, Style]:
     left = record.promotion.left
     if left:
         first = left[0]
-        return f"not usable: {first.operator} was not promoted, {first.why}", "warn"
+        what = f"{first.operator} was not promoted, " if first.operator else ""
+        return f"not usable: {what}{first.why}", "warn"
     count = text.count(record.promotion.operators)
     return f"{count} operators ran in float64, none in less", "good"
 

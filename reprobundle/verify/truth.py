@@ -73,6 +73,8 @@ def _left(truth: Record) -> str:
     if not done.left:
         return ""
     first = done.left[0]
+    if not first.operator:
+        return first.why
     calls = sum(one.count for one in done.left)
     return (
         f"{calls:,} calls of {len(done.left)} operators were left in less than "

@@ -99,6 +99,15 @@ NO_TRUTH: dict[str, tuple[dict[str, object], str]] = {
         },
         "3 calls of 1 operators were left in less than float64, such as add_.Tensor",
     ),
+    "a process": (
+        {
+            "promotion": Promotion(
+                operators=7,
+                left=(LeftOperator(operator="", why="a process promoted no", count=1),),
+            )
+        },
+        "a process promoted no",
+    ),
     "nothing": ({"promotion": Promotion()}, "nothing was promoted"),
     "no account": ({"promotion": None}, "nothing was promoted"),
     "failed": ({"outcome": Outcome(exit_status=1)}, "the float64 run failed"),

@@ -11,9 +11,10 @@ class LeftOperator(
     """Calls of one operator that were not computed in float64.
 
     Attributes:
-        operator: As a dispatch mode shows it, without ``aten.``.
+        operator: As a dispatch mode shows it, without ``aten.``; empty for a whole
+            process in which nothing was promoted.
         why: What was short about it, in words.
-        count: Calls.
+        count: Calls, or processes.
     """
 
     operator: str
