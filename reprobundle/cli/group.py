@@ -28,6 +28,7 @@ VERBS = {
     "diff": "diff",
     "scan": "scan",
     "doctor": "doctor",
+    "forecast": "forecast",
     "policy": "policy",
     "extract": "members",
     "cat": "members",

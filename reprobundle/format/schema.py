@@ -17,6 +17,7 @@ import msgspec
 from reprobundle.format.difference_report import DifferenceReport
 from reprobundle.format.doctor_report import DoctorReport
 from reprobundle.format.findings import Report
+from reprobundle.format.forecast_report import ForecastReport
 from reprobundle.format.lock import Lock
 from reprobundle.format.manifest import Manifest
 from reprobundle.format.policy import Policy
@@ -36,6 +37,7 @@ DOCUMENTS: dict[str, tuple[type, str]] = {
     "report": (Report, "What verify prints with --json"),
     "difference": (DifferenceReport, "What diff prints with --json"),
     "doctor": (DoctorReport, "What doctor prints with --json"),
+    "forecast": (ForecastReport, "What forecast prints with --json"),
     "scan": (ScanReport, "What scan prints with --json"),
     "selftest": (SelftestReport, "What selftest prints with --json"),
 }

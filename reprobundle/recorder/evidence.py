@@ -61,10 +61,15 @@ def make_observers(session: Session, clock: Clock) -> list[Observer]:
     from .operator_forms import OperatorForms
     from .profiler_witness import ProfilerWitness
 
+    sites = Float64Sites(session, clock)
+    if session.forecasts:
+        from .steered_census import SteeredCensus
+
+        return [sites, SteeredCensus(session, clock, sites.holds)]
     return [
         ProfilerWitness(session),
         Census(session),
-        Float64Sites(session, clock),
+        sites,
         OperatorForms(session, clock),
         Fingerprints(session, clock),
     ]

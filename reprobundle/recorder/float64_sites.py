@@ -28,7 +28,11 @@ _MOST_SITES = 200
 
 
 class Float64Sites(Observer):
-    """Report each place once, with how often it was passed."""
+    """Report each place once, with how often it was passed.
+
+    Attributes:
+        holds: Tells whether a tensor is on the steered device.
+    """
 
     name = "float64"
     sees_operators = True
@@ -37,6 +41,7 @@ class Float64Sites(Observer):
         self._session = session
         self._clock = clock
         self._steered = Steered(session, self._arrived)
+        self.holds = self._steered.holds
         self._sites: dict[tuple[str, str, str, str, str], int] = {}
         self._lost = 0
         self._torch: Any = None

@@ -97,6 +97,7 @@ class Session:
         mapping: ``cuda=cpu`` or ``cuda=mps`` where calls that name CUDA go to another
             device; else empty.
         traced: Whether this is an evidence pass: its times are thrown away.
+        forecasts: Whether it only tells what a run on MPS would ask for.
         stops: Whether the run is to be stopped after a checkpoint.
         promotes: Whether short floats are to become float64.
         rng: How random draws are made: ``native``, ``portable`` or ``recorded``.
@@ -115,7 +116,8 @@ class Session:
         self.seed: int | None = config.get("seed")
         self.device: str = config.get("device") or "as-is"
         self.mapping: str = config.get("mapping") or ""
-        self.traced: bool = config.get("pass") == "evidence"
+        self.forecasts: bool = config.get("pass") == "forecast"
+        self.traced: bool = self.forecasts or config.get("pass") == "evidence"
         self.stops: bool = config.get("pass") == "restart"
         self.promotes: bool = config.get("pass") == "truth"
         self.rng: str = config.get("rng") or "native"

@@ -260,13 +260,16 @@ class Steered:
         def make(*arguments: Any, **named: Any) -> Any:
             result = original(*arguments, **named)
             if not is_compiling() and named.get("device") is not None:
-                self._session.attempt("float64", self._made, result)
+                here = sys._getframe(1)
+                self._session.attempt("float64", self._made, result, here)
             return result
 
         return make
 
-    def _made(self, result: Any) -> None:
-        if result.device.type in HOST and not self._is_literal_here():
+    def _made(self, result: Any, frame: FrameType) -> None:
+        # The call itself, which may be a library's: optimizers keep their count of
+        # steps on the CPU outright.
+        if result.device.type in HOST and not device_named(frame)[1]:
             self._known[result] = True
             self.seen += 1
             self._arrived(result, "made")

@@ -79,6 +79,11 @@ def table_of(torch_version: str) -> OperatorTable | None:
     return _tables().get(release)
 
 
+def table_versions() -> tuple[str, ...]:
+    """Return the versions of torch that there are tables of, oldest first."""
+    return tuple(_tables())
+
+
 @lru_cache(maxsize=1)
 def _tables() -> dict[str, OperatorTable]:
     place = resources.files("reprobundle.verify").joinpath("tables/mps_operators.json")

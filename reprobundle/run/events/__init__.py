@@ -18,6 +18,8 @@ from reprobundle.run.events.devices import (
     MappedEvent,
     OperatorEvent,
     OperatorFormEvent,
+    SteeredEndEvent,
+    SteeredOperatorEvent,
     TransferEvent,
     WitnessEvent,
 )
@@ -99,6 +101,8 @@ __all__ = [
     "ShapeCount",
     "ShapesEvent",
     "Start",
+    "SteeredEndEvent",
+    "SteeredOperatorEvent",
     "Stopped",
     "TransferEvent",
     "Trouble",

@@ -16,6 +16,8 @@ from reprobundle.run.events.devices import (
     MappedEvent,
     OperatorEvent,
     OperatorFormEvent,
+    SteeredEndEvent,
+    SteeredOperatorEvent,
     TransferEvent,
     WitnessEvent,
 )
@@ -86,6 +88,8 @@ AnyEvent = (
     | Float64SearchEvent
     | Float64SiteEvent
     | OperatorFormEvent
+    | SteeredOperatorEvent
+    | SteeredEndEvent
     | IndexRange
     | MappedEvent
     | Value

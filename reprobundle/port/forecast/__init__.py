@@ -1,0 +1,1 @@
+"""Tell what a run on MPS would meet, from a run on the CPU."""

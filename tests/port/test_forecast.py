@@ -1,0 +1,203 @@
+"""`forecast` tells what MPS would refuse, and never calls a plain program refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from reprobundle.cli.group import run as call
+from reprobundle.format.schema import schema_of
+from reprobundle.port.forecast.forecast import forecast, judge, watch
+from reprobundle.port.forecast.judged import judge_operators, memory_fits
+from reprobundle.report.forecasted import render_forecast
+from reprobundle.run.events import SteeredOperatorEvent
+from reprobundle.verify.mps_operators import table_of, table_versions
+
+PROGRAMS = Path(__file__).parent / "programs"
+pytest.importorskip("torch")
+
+
+def variables():
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    return {**os.environ, "OMP_NUM_THREADS": "1", "PATH": path}
+
+
+def project(folder, name):
+    (folder / name).write_text((PROGRAMS / name).read_text())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    folder = project(tmp_path_factory.mktemp("plain"), "plain.py")
+    return watch(("python", "plain.py", "{device}"), folder, variables())
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory):
+    folder = project(tmp_path_factory.mktemp("faulty"), "faulty.py")
+    argv = ("python", "faulty.py", "{device}")
+    report = forecast(
+        argv,
+        working_directory=folder,
+        variables=variables(),
+        torch="2.13",
+        memory_bytes=8 << 30,
+    )
+    return folder, report
+
+
+def test_the_losses_are_those_of_a_run_that_nobody_watches(plain, tmp_path):
+    done = subprocess.run(
+        [sys.executable, PROGRAMS / "plain.py", "cpu"],
+        env=variables(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert plain.exit_status == 0
+    assert plain.printed == done.stdout
+    assert plain.printed.count("\n") == 8
+
+
+@pytest.mark.parametrize("version", table_versions())
+def test_no_operator_of_a_plain_program_is_called_missing(plain, version):
+    report = judge(plain.processes, (), torch=version)
+    bad = {"missing", "always-cpu", "unknown"}
+    assert [one.operator for one in report.operators if one.place in bad] == []
+    assert len(report.operators) > 60
+    assert report.steered
+    assert report.steps == 14
+    assert report.exit_status == 0
+
+
+def test_reads_of_values_are_counted_on_the_device_alone(plain):
+    # Eight printed values. The optimizers read their count of steps on the CPU.
+    assert judge(plain.processes, ()).scalar_reads == 8
+
+
+def test_a_choice_of_the_cpu_is_likely_and_names_what_mps_is_asked_for(plain):
+    report = judge(plain.processes, (), torch="2.13")
+    (found,) = [o for o in report.operators if "mkldnn_rnn_layer.default" in o.operator]
+    assert (found.on_mps, found.certainty) == ("_lstm_mps", "likely")
+
+
+def test_operators_without_a_kernel_are_named_with_their_line(faulty):
+    _, report = faulty
+    bad = {one.operator: one for one in report.operators if one.place == "missing"}
+    assert list(bad) == ["aten.mode.default"]
+    mode = bad["aten.mode.default"]
+    assert (mode.count, mode.where, mode.certainty) == (3, "faulty.py:12", "certain")
+    assert report.exit_status == 10
+
+
+def test_what_always_goes_to_the_cpu_is_told_apart(faulty):
+    _, report = faulty
+    (svd,) = [one for one in report.operators if one.place == "always-cpu"]
+    assert (svd.operator, svd.where) == ("aten._linalg_svd.default", "faulty.py:14")
+
+
+def test_float64_is_found_with_its_line(faulty):
+    _, report = faulty
+    assert [(one.where, one.dtype) for one in report.float64] == [
+        ("faulty.py:13", "float64")
+    ]
+
+
+def test_the_project_is_not_touched(faulty):
+    folder, _ = faulty
+    assert [path.name for path in folder.iterdir()] == ["faulty.py"]
+
+
+def test_the_terminal_labels_each_line_and_says_what_was_not_covered(faulty):
+    _, report = faulty
+    shown = render_forecast(report)
+    for words in ("certain", "faulty.py:12", "8 GB not excluded", "NOT COVERED"):
+        assert words in shown
+    assert "BLOCKED BY 2 operators without a kernel, 1 place with float64" in shown
+
+
+def test_json_follows_its_schema(faulty):
+    from reprobundle.format.canonical import encode
+
+    document = json.loads(encode(faulty[1]))
+    jsonschema.Draft202012Validator(schema_of("forecast")).validate(document)
+
+
+@pytest.mark.parametrize(
+    ("operator", "version", "place"),
+    [
+        ("aten._linalg_eigh.default", "2.13", "missing"),
+        ("aten._linalg_eigh.default", "2.14", "detour"),
+        ("aten._ctc_loss.Tensor", "2.13", "missing"),
+        ("aten._ctc_loss.Tensor", "2.14", "native"),
+        ("aten.take.default", "2.14", "missing"),
+        ("aten.take.default", "2.15", "native"),
+        ("mine.f.default", "2.15", "unknown"),
+    ],
+)
+def test_the_table_of_the_target_decides(operator, version, place):
+    row = SteeredOperatorEvent(
+        t_ns=0,
+        operator=operator,
+        phase="",
+        steered=True,
+        count=1,
+        steps=1,
+        where="a.py:1",
+    )
+    table = table_of(version)
+    assert table is not None
+    (found,) = judge_operators([row], table, steered=True)
+    assert found.place == place
+    assert (found.certainty == "unknown") == (place == "unknown")
+
+
+def test_memory_is_that_of_the_tensors_that_live_at_one_time(tmp_path):
+    project(tmp_path, "sized.py")
+    argv = ("python", "sized.py", "{device}")
+    report = forecast(argv, working_directory=tmp_path, variables=variables())
+    assert report.peak_bytes == 12 << 20
+    assert [one.fit for one in report.memory] == ["not-excluded"] * 5
+
+
+def test_a_lower_bound_never_says_that_a_run_fits():
+    gib = 1 << 30
+    fits = [memory_fits(n * gib, 8 * gib)[0].fit for n in (4, 5, 9)]
+    assert fits == ["not-excluded", "tight", "cannot"]
+    assert len(memory_fits(1, None)) == 5
+
+
+def test_a_script_that_moves_nothing_leaves_nothing_certain(tmp_path):
+    (tmp_path / "a.py").write_text("import torch\ntorch.mode(torch.ones(3))\n")
+    report = forecast(
+        ("python", "a.py"), working_directory=tmp_path, variables=variables()
+    )
+    assert not report.steered
+    assert {one.certainty for one in report.operators} == {"likely"}
+    assert "moves nothing" in report.not_covered[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["--", "python", "-c", "raise SystemExit(3)"], 22, "status 3"),
+        (["--", "python", "-c", "x = 1"], 20, "no torch"),
+        (["--torch", "1.0", "--", "python", "-c", "x = 1"], 20, "2.9 to 2.15"),
+        (["--", "no-such-program"], 20, "cannot be started"),
+    ],
+)
+def test_what_cannot_be_forecast_is_one_line(
+    arguments, status, words, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    assert call(["forecast", *arguments]) == status
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert words in error
