@@ -93,7 +93,7 @@ def _sealed_ends(
     return [
         last_number(end.metric, (record, sealed(bundle, number, record)))
         for number, record in sorted(documents.runs.items())
-        if record.claim == claim and record.pass_name in ("measured", "repeat")
+        if record.claim == claim and record.role in ("reference", "repeat", "claim")
     ]
 
 
