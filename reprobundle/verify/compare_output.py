@@ -276,7 +276,14 @@ class _Comparison:
 
         with ExitStack() as stack:
             part = compare_bytes(*self._streams(stack))
-        return self._outside_or_equal("", (part,))
+        with ExitStack() as stack:
+            from reprobundle.verify.compare_images import compare_images
+
+            images = compare_images(*self._streams(stack))
+        if images.equal and not part.equal:
+            reason = "the bytes of the file differ, every pixel is identical"
+            return self._result("bit-identical", reason)
+        return self._outside_or_equal(images.reason, (part,))
 
     # --- results
 
