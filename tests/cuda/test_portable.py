@@ -11,6 +11,8 @@ from reprobundle.recorder.mirrored import Mirrored
 pytestmark = [
     pytest.mark.cuda,
     pytest.mark.filterwarnings("ignore:Warning only once for all operators"),
+    # Layers drawn one by one hand cuDNN their weights in pieces.
+    pytest.mark.filterwarnings("ignore:RNN module weights are not part of single"),
 ]
 torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():
@@ -52,7 +54,15 @@ def losses(device):
     return torch.tensor(found, dtype=torch.float64)
 
 
-def test_portable_draws_bring_cuda_near_the_cpu():
+@pytest.fixture
+def library():
+    made = torch.library.Library("aten", "IMPL")
+    yield made
+    # Another module of tests installs the same kernels.
+    made._destroy()
+
+
+def test_portable_draws_bring_cuda_near_the_cpu(library):
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     reference = losses("cpu")
@@ -60,7 +70,6 @@ def test_portable_draws_bring_cuda_near_the_cpu():
     mirrored = Mirrored(torch)
     mirrored.install()
     draws = device_draws.DeviceDraws(torch, mirrored)
-    library = torch.library.Library("aten", "IMPL")
     draws.install(library)
     unfused.install(torch, "")
     ours = losses("cuda")
