@@ -1,6 +1,6 @@
 """Reproducibility bundles for PyTorch: pack a run, replay it elsewhere, judge it.
 
-A script may use three functions of this module. They do something only while the
+A script may use five functions of this module. They do something only while the
 script runs under the recorder, import nothing, and cost nothing otherwise::
 
     import reprobundle
@@ -9,6 +9,9 @@ script runs under the recorder, import nothing, and cost nothing otherwise::
     with reprobundle.phase("epoch"):
         ...
     reprobundle.record("logits", logits)
+    length = 128 if reprobundle.shapes() == "constant" else draw_length()
+    if not reprobundle.minimal():
+        logger.log(loss)
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from types import ModuleType
 
-__all__ = ["__version__", "device", "phase", "record"]
+__all__ = ["__version__", "device", "minimal", "phase", "record", "shapes"]
 __version__ = "0.1.0"
 
 # The name under which the recorder is copied beside a run.
@@ -69,6 +72,30 @@ def device() -> str:
     if asked and asked != "as-is":
         return asked
     return _best_device()
+
+
+def shapes() -> str:
+    """Return which shapes this run should use: ``constant`` or ``dynamic``.
+
+    It is what ``replay --shapes`` asked for (``REPROBUNDLE_SHAPES``), else
+    ``dynamic``: the course the script was written for.
+    """
+    recorder = _recorder()
+    if recorder is not None:
+        return str(recorder.asked_shapes())
+    return os.environ.get("REPROBUNDLE_SHAPES") or "dynamic"
+
+
+def minimal() -> bool:
+    """Tell whether this run should leave out loggers, lists of results and exports.
+
+    ``replay --round minimal`` asks for that (``REPROBUNDLE_ROUND``): the computation
+    stays the same, and only what keeps results is left out.
+    """
+    recorder = _recorder()
+    if recorder is not None:
+        return bool(recorder.minimal())
+    return os.environ.get("REPROBUNDLE_ROUND") == "minimal"
 
 
 def _recorder() -> ModuleType | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -25,6 +25,8 @@ from reprobundle.cli.options import (
 from reprobundle.errors import EXIT_BAD_CALL
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from reprobundle.format.record import DrawMode
     from reprobundle.replay.options import ReplayOptions
     from reprobundle.replay.plan import ReplayPlan
@@ -113,8 +115,38 @@ if TYPE_CHECKING:
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Set a variable of the numeric libraries, such as OMP_NUM_THREADS=1: one "
-    "change to find a cause. The record holds it.",
+    help="One change to find a cause: a switch (allow_tf32=false, deterministic=true, "
+    "threads=1, matmul_precision=highest …) or a variable of the numeric libraries "
+    "(OMP_NUM_THREADS=1). The record holds it.",
+)
+@click.option(
+    "--with",
+    "packages",
+    multiple=True,
+    metavar="PACKAGE==VERSION",
+    help="Run with this version of one package, laid over the environment.",
+)
+@click.option(
+    "--shapes",
+    default="",
+    metavar="constant|dynamic",
+    help="Tell the command which shapes to use: {shapes}, REPROBUNDLE_SHAPES, "
+    "reprobundle.shapes(). constant,dynamic makes the pair.",
+)
+@click.option(
+    "--round",
+    "round_",
+    default="",
+    metavar="full|minimal",
+    help="Tell the command to leave out loggers and lists of results: {round}, "
+    "REPROBUNDLE_ROUND, reprobundle.minimal(). full,minimal makes the pair.",
+)
+@click.option(
+    "--ab",
+    nargs=2,
+    metavar="ARGS ARGS",
+    help="Run twice, once with each of two quoted lists of more options, and show "
+    "what differs, as diff does.",
 )
 @click.option(
     "--wheels",
@@ -169,6 +201,10 @@ def replay(
     reference_by: str,
     data: tuple[str, ...],
     settings: tuple[str, ...],
+    packages: tuple[str, ...],
+    shapes: str,
+    round_: str,
+    ab: tuple[str, str] | None,
     wheels: Path | None,
     without: tuple[str, ...],
     allow_other_build: bool,
@@ -184,34 +220,13 @@ def replay(
     This runs the code in the bundle. The bundle is checked first, the command is
     shown, and you are asked.
     """
-    from reprobundle.pack.passes import REPLAYED, parse_command, parse_passes
-    from reprobundle.replay.options import ReplayOptions
+    context = click.get_current_context()
+    from reprobundle.cli.pair import show_pair, sides_of
     from reprobundle.replay.replay import inspect_plan
 
-    options = ReplayOptions(
-        bundle=bundle,
-        environment=environment,
-        devices=mapped_devices(parse_devices(device), mappings),
-        mappings=mappings,
-        rng=rng or "",
-        fallback=fallback,
-        passes=parse_passes(f"{passes}{',restart' * restart_check}", REPLAYED),
-        repeats=repeats,
-        resume_command=parse_command(resume_command),
-        claims=_claims(claims, smoke=smoke),
-        record_file=record_file,
-        reference_by=reference_by,
-        data=data,
-        settings=settings,
-        wheels=wheels,
-        without=without,
-        allow_other_build=allow_other_build,
-        allow_other_python=allow_other_python,
-        allow=allow,
-        allow_sensitive=allow_sensitive,
-        echo=not quiet,
-    )
-    plan = inspect_plan(options)
+    pair = sides_of(context, ab, shapes=shapes, round_=round_)
+    sides = tuple(map(_options, pair or (context.params,)))
+    plan = inspect_plan(sides[0])
     from reprobundle.report.planned import render_plan
     from reprobundle.report.screen import Screen
 
@@ -220,9 +235,56 @@ def replay(
     click.echo(shown, err=True)
     if not yes and not _consents():
         return EXIT_BAD_CALL
+    if len(sides) > 1:
+        return show_pair(bundle, sides, as_json=as_json)
     if detach:
         return _start_job(bundle, plan)
-    return _run_replay(options, plan, as_json=as_json)
+    return _run_replay(sides[0], plan, as_json=as_json)
+
+
+def _options(given: Mapping[str, Any]) -> ReplayOptions:
+    """Return what the parameters of a call, or of one side of a pair, ask for.
+
+    Raises:
+        BadCallError: A setting is not known or does not take that value.
+    """
+    from reprobundle.pack.passes import REPLAYED, parse_command, parse_passes
+    from reprobundle.replay.options import ReplayOptions
+    from reprobundle.run.asked import parse_asked
+
+    parse_asked(
+        given["settings"],
+        shapes=given["shapes"],
+        round_=given["round_"],
+        packages=given["packages"],
+    )
+    passes = given["passes"]
+    return ReplayOptions(
+        bundle=given["bundle"],
+        environment=given["environment"],
+        devices=mapped_devices(parse_devices(given["device"]), given["mappings"]),
+        mappings=given["mappings"],
+        repeats=given["repeats"],
+        rng=given["rng"] or "",
+        fallback=given["fallback"],
+        passes=parse_passes(f"{passes}{',restart' * given['restart_check']}", REPLAYED),
+        resume_command=parse_command(given["resume_command"]),
+        claims=_claims(given["claims"], smoke=given["smoke"]),
+        record_file=given["record_file"],
+        reference_by=given["reference_by"],
+        data=given["data"],
+        settings=given["settings"],
+        shapes=given["shapes"],
+        round=given["round_"],
+        packages=given["packages"],
+        wheels=given["wheels"],
+        without=given["without"],
+        allow_other_build=given["allow_other_build"],
+        allow_other_python=given["allow_other_python"],
+        allow=given["allow"],
+        allow_sensitive=given["allow_sensitive"],
+        echo=not given["quiet"],
+    )
 
 
 def _claims(text: str, *, smoke: bool) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ Axis = Literal[
     "version",
     "architecture",
     "allocator",
+    "keeping",
     "other",
 ]
 
@@ -74,6 +75,37 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     evidence: tuple[str, ...] = ()
 
 
+class DecisionRow(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """One row of a decision table: what each side does, and what that means."""
+
+    left: str
+    right: str
+    means: str
+    holds: bool = False
+
+
+class DecisionTable(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """A table of what a pair of runs can show, and the row that this pair is in.
+
+    Attributes:
+        requirement: ``C21`` (shapes) or ``C30`` (what is kept), see docs/diff.md.
+        title: What it decides.
+        rows: All rows; at most one holds.
+        undecided: Why none holds; empty if one does.
+        evidence: What it rests on, each side's memory log first.
+    """
+
+    requirement: Literal["C21", "C30"]
+    title: str
+    rows: tuple[DecisionRow, ...]
+    undecided: str = ""
+    evidence: tuple[str, ...] = ()
+
+
 class DifferenceReport(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 ):
@@ -86,6 +118,7 @@ class DifferenceReport(
         outputs: How the outputs of the right run stand to those of the left one.
         effects: How the runs went.
         conclusions: What the pair shows.
+        tables: Decision tables that the pair belongs to.
         exit_status: 0 when neither changes nor results differ, else 10.
     """
 
@@ -97,4 +130,5 @@ class DifferenceReport(
     outputs: tuple[OutputComparison, ...]
     effects: tuple[Effect, ...]
     conclusions: tuple[Conclusion, ...]
+    tables: tuple[DecisionTable, ...] = ()
     exit_status: int

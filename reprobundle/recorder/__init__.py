@@ -129,6 +129,16 @@ def best_device() -> str:
     return "cpu"
 
 
+def asked_shapes() -> str:
+    """Return which shapes this run should use: ``constant`` or ``dynamic``."""
+    return "dynamic" if _active is None else _active.asked.word("shapes")
+
+
+def minimal() -> bool:
+    """Tell whether this run should keep nothing that it does not need."""
+    return _active is not None and _active.asked.word("round") == "minimal"
+
+
 class _Nothing:
     """A phase that nobody measures."""
 

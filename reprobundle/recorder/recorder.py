@@ -8,6 +8,7 @@ import sys
 from . import audit, environment, linux_state, macos, variables
 from .activity import ActivityWatch
 from .allocators import Allocators
+from .asked import Asked
 from .beginnings import Beginnings
 from .compiler import run_uncompiled
 from .devices import Devices
@@ -93,6 +94,7 @@ class Recorder:
         self.evidence = Evidence(session, self.clock)
         self.mapping = DeviceMapping(session)
         self.truth = Truth(session)
+        self.asked = Asked(session)
         self._sampled = False
         self._variables: dict[str, str | None] = {}
 
@@ -163,6 +165,8 @@ class Recorder:
         parts: tuple[tuple[str, Callable[[Any], None]], ...] = (
             ("torch devices", self.devices.use_torch),
             ("hiding", lambda module: hide_accelerators(module, self.session.device)),
+            # Before the facts, so that they hold what was asked for.
+            ("torch switches", self.asked.set_switches),
             # Facts first: they hold what torch starts with.
             ("torch facts", self.libraries.on_torch),
             ("torch seeds", self.seeds.on_torch),

@@ -103,6 +103,7 @@ class Session:
         rng: How random draws are made: ``native``, ``portable`` or ``recorded``.
         draws: File with the reference's draws to take, or empty.
         draws_limit_bytes: Budget for the draws that are kept.
+        switches: Switches of torch to set, by name.
         kind: ``main``, ``python``, ``fork`` or ``helper``.
         pid: Of this process; differs from ``os.getpid()`` only inside a fork that
             has not been noticed yet.
@@ -123,6 +124,7 @@ class Session:
         self.rng: str = config.get("rng") or "native"
         self.draws: str = config.get("draws") or ""
         self.draws_limit_bytes: int = config.get("draws_limit_bytes") or 64 << 20
+        self.switches: dict[str, str] = config.get("switches") or {}
         self.argv = tuple(sys.orig_argv)
         self.kind = self._first_kind()
         self._begin()

@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 NAME = "reprobundle"
-_FUNCTIONS = ("record", "phase", "device")
+# Name there → name here; a module of this package is called shapes.
+_FUNCTIONS = {
+    "record": "record",
+    "phase": "phase",
+    "device": "device",
+    "shapes": "asked_shapes",
+    "minimal": "minimal",
+}
 
 
 class ShimFinder:
@@ -48,6 +55,6 @@ class ShimFinder:
     def exec_module(self, module: ModuleType) -> None:
         """Fill the module with the recorder's functions."""
         module.__doc__ = "Record values and phases of a run (supplied by the recorder)."
-        for name in _FUNCTIONS:
-            setattr(module, name, getattr(self._recorder, name))
+        for name, own in _FUNCTIONS.items():
+            setattr(module, name, getattr(self._recorder, own))
         module.__version__ = self._recorder.VERSION  # type: ignore[attr-defined]

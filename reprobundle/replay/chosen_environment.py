@@ -18,6 +18,7 @@ from reprobundle.replay.environment import (
     install_entry,
 )
 from reprobundle.replay.options import ReplayOptions
+from reprobundle.replay.overlay import lay_over, over
 from reprobundle.replay.plan import ReplayPlan
 from reprobundle.run.lock import Drift
 from reprobundle.run.package_origin import normalised
@@ -32,11 +33,13 @@ class ChosenEnvironment:
     Attributes:
         python: The interpreter.
         drift: What differs from the lock.
+        overlay: Folder of packages that stand before its own, or None.
         facts: How it was made, for the record.
     """
 
     python: Path
     drift: tuple[Drift, ...] = ()
+    overlay: Path | None = None
     facts: Mapping[str, Fact] = dataclasses.field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
@@ -53,6 +56,10 @@ class ChosenEnvironment:
             rest = len(self.drift) - MOST_DRIFT_TOLD
             yield f"environment differs: and {rest} more packages"
 
+    def variables(self, base: Mapping[str, str]) -> dict[str, str]:
+        """Return `base` with what a command needs to import from the overlay."""
+        return over(self.overlay, base) if self.overlay else dict(base)
+
     def remarks(self) -> Iterator[Remark]:
         """Yield one remark for each difference, for the record."""
         for drift in self.drift:
@@ -65,9 +72,19 @@ class ChosenEnvironment:
 
 
 def choose_environment(
-    options: ReplayOptions, plan: ReplayPlan, say: Callable[[str], None]
+    options: ReplayOptions,
+    plan: ReplayPlan,
+    say: Callable[[str], None],
+    *,
+    folder: Path,
 ) -> ChosenEnvironment:
     """Build or find the environment, and compare it with the lock.
+
+    Args:
+        options: The call.
+        plan: What is to be run.
+        say: Told each step as one line.
+        folder: Where packages of ``--with`` may be put; ends with the call.
 
     Raises:
         EnvironmentUnusableError: None could be made; `stop` is ``platform`` where
@@ -96,9 +113,30 @@ def choose_environment(
             drift=check_current(plan.lock, python),
             facts={"replay.environment": _fact(options.environment)},
         )
+    if options.packages:
+        chosen = _laid_over(chosen, options, plan, say, folder)
     differences = Fact(value=len(chosen.drift), source="the lock")
     facts = {**chosen.facts, "replay.environment.differences": differences}
     return dataclasses.replace(chosen, facts=facts)
+
+
+def _laid_over(
+    chosen: ChosenEnvironment,
+    options: ReplayOptions,
+    plan: ReplayPlan,
+    say: Callable[[str], None],
+    folder: Path,
+) -> ChosenEnvironment:
+    installed = lay_over(
+        chosen.python, options.packages, folder, wheels=options.wheels, say=say
+    )
+    variables = over(folder, os.environ)
+    return dataclasses.replace(
+        chosen,
+        overlay=folder,
+        drift=check_current(plan.lock, chosen.python, env=variables),
+        facts={**chosen.facts, "replay.environment.overlay": _fact(installed)},
+    )
 
 
 def current_python() -> Path:

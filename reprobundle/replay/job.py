@@ -39,6 +39,7 @@ from reprobundle.replay.externals import external_reads, placed
 from reprobundle.replay.extracted import extract_files
 from reprobundle.replay.options import ReplayOptions
 from reprobundle.replay.plan import PlannedRun, ReplayPlan
+from reprobundle.run.asked import parse_asked
 from reprobundle.run.assemble import SERIES, Assembled, assemble
 from reprobundle.run.availability import obstacle
 from reprobundle.run.budget import (
@@ -50,7 +51,6 @@ from reprobundle.run.budget import (
 )
 from reprobundle.run.command import (
     DEVICE,
-    parse_settings,
     platform_name,
     replay_base,
 )
@@ -76,7 +76,13 @@ class ReplayJob:
         self.plan = plan
         self.folder = folder
         self.say = say
-        self.settings = parse_settings(options.settings)
+        self.asked = parse_asked(
+            options.settings,
+            shapes=options.shapes,
+            round_=options.round,
+            packages=options.packages,
+        )
+        self.settings = self.asked.settings
         self.occasion = secrets.token_hex(8)
         self.environment = ChosenEnvironment(python=Path(sys.executable))
         self.obstacle: Outcome | None = None
@@ -99,7 +105,9 @@ class ReplayJob:
             if (reason := problem(one, plan.data))
         }
         try:
-            self.environment = choose_environment(self.options, plan, self.say)
+            self.environment = choose_environment(
+                self.options, plan, self.say, folder=self.folder / "overlay"
+            )
             for line in self.environment.lines():
                 self.say(line)
             self._tell_draws()
@@ -129,7 +137,7 @@ class ReplayJob:
     def _run_on(self, device: str) -> list[Assembled]:
         """Run every planned run; stop after one that did not come to its end."""
         self.device = self._meant(device)
-        variables = {**replay_base(os.environ), **self.settings}
+        variables = self.environment.variables(replay_base(os.environ) | self.settings)
         found = self.obstacle or obstacle(
             self.environment.python, self.device, variables
         )
@@ -259,7 +267,9 @@ class ReplayJob:
             withheld=reference.withheld,
             command=command,
             python=self.environment.python,
-            base_environment={**replay_base(os.environ), **self.settings},
+            base_environment=self.environment.variables(
+                {**replay_base(os.environ), **self.settings}
+            ),
             device=self.device,
             pass_name=planned.pass_name,
             draws=draws,
@@ -273,6 +283,7 @@ class ReplayJob:
             extra_facts=self.environment.facts,
             forced=self._fallback_setting(),
             echo=self.options.echo,
+            asked=self.asked,
         )
         return (
             stand_in_plan(plan, self.extracted.samples)

@@ -33,8 +33,11 @@ class ReplayOptions:
             them; needed where the bundle cannot be written.
         reference_by: Who states that this run is the Linux reference; empty for none.
         data: ``PATH=FILE``: the caller's own copies of withheld files.
-        settings: ``NAME=VALUE``: variables of the numeric libraries to set, for a run
-            that differs in one thing.
+        settings: ``NAME=VALUE``: switches of torch and variables of the numeric
+            libraries to set, for a run that differs in one thing.
+        shapes: ``constant`` or ``dynamic``: the command is told; empty for neither.
+        round: ``full`` or ``minimal``, likewise.
+        packages: ``NAME==VERSION``: packages to use in the place of installed ones.
         wheels: Folder of wheels for an environment without network.
         without: Packages of the lock to leave out of a fresh environment.
         allow_other_build: Take the plain release into a fresh environment where a
@@ -60,6 +63,9 @@ class ReplayOptions:
     reference_by: str = ""
     data: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
+    shapes: str = ""
+    round: str = ""
+    packages: tuple[str, ...] = ()
     wheels: Path | None = None
     without: tuple[str, ...] = ()
     allow_other_build: bool = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from reprobundle.format.difference_report import (
     Change,
     Conclusion,
+    DecisionTable,
     DifferenceReport,
     Effect,
 )
@@ -14,6 +15,8 @@ from reprobundle.report.layout import BLANK, Column, Row, more, paragraph, table
 from reprobundle.report.screen import Line, Screen, Span
 
 MOST_CHANGES = 24
+
+_SIDES = {"C21": ("constant", "dynamic"), "C30": ("full", "minimal")}
 
 _CHANGES = (
     Column("change of"),
@@ -47,6 +50,8 @@ def render_differences(
     lines += [*table(screen, _EFFECTS, [_effect(one) for one in report.effects]), BLANK]
     for place, conclusion in enumerate(report.conclusions):
         lines += _conclusion(conclusion, screen, label="" if place else "shows")
+    for decision in report.tables:
+        lines += [BLANK, *_decision(decision, screen)]
     return screen.text(lines)
 
 
@@ -81,6 +86,31 @@ def _effect(one: Effect) -> Row:
         Span(ratio),
         Span(one.not_comparable, "warn"),
     )
+
+
+def _decision(decision: DecisionTable, screen: Screen) -> list[Line]:
+    """Return a decision table, the row that holds marked, and its evidence."""
+    rows: list[Row] = [
+        (
+            screen.mark("pass") if row.holds else Span(" "),
+            Span(row.left),
+            Span(row.right),
+            Span(row.means, "strong" if row.holds else "dim"),
+        )
+        for row in decision.rows
+    ]
+    left, right = _SIDES[decision.requirement]
+    columns = (Column(""), Column(left), Column(right), Column("means", least=30))
+    lines = [
+        *paragraph(screen, decision.requirement, decision.title, style="strong"),
+        *table(screen, columns, rows),
+    ]
+    if decision.undecided:
+        words = f"not decided: {decision.undecided}"
+        lines += paragraph(screen, "", words, style="warn")
+    for one in decision.evidence:
+        lines += paragraph(screen, "", one, style="dim")
+    return lines
 
 
 def _conclusion(one: Conclusion, screen: Screen, *, label: str) -> list[Line]:

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-from reprobundle.errors import BadCallError
 from reprobundle.run.watch import is_python
 
 PROJECT = "{project}"
@@ -120,24 +119,6 @@ def recorded_environment(
     if import_paths:
         kept["PYTHONPATH"] = os.pathsep.join(import_paths)
     return kept
-
-
-def parse_settings(texts: Iterable[str]) -> dict[str, str]:
-    """Return the variables that ``NAME=VALUE`` texts set.
-
-    Raises:
-        BadCallError: A text is not of that form, or its variable changes no numbers.
-    """
-    settings: dict[str, str] = {}
-    for text in texts:
-        name, separator, value = text.partition("=")
-        if not separator or name not in NUMERIC_VARIABLES:
-            raise BadCallError(
-                f"--set takes NAME=VALUE of a numeric library, got {text!r}",
-                advice=f"choose from {', '.join(NUMERIC_VARIABLES)}",
-            )
-        settings[name] = value
-    return settings
 
 
 def run_environment(

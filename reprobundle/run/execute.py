@@ -10,6 +10,7 @@ from pathlib import Path
 from reprobundle.format.policy import Metric, RoleRule
 from reprobundle.format.record import Command, Fact, WithheldFile
 from reprobundle.run.accessed import Places
+from reprobundle.run.asked import NOTHING, Asked
 from reprobundle.run.assemble import OUTPUT_LIMIT_BYTES, FinishedRun, PassName
 from reprobundle.run.command import run_environment, runnable_argv
 from reprobundle.run.device_facts import DeviceMapping
@@ -41,6 +42,7 @@ class PassPlan:
         echo: Copy what the command prints to our standard error.
         draws: How random draws are made.
         mapping: As in `reprobundle.format.record.Devices`.
+        asked: What the run is asked to do otherwise.
     """
 
     stage: Stage
@@ -63,6 +65,7 @@ class PassPlan:
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
     draws: Draws = NATIVE
     mapping: DeviceMapping = ""
+    asked: Asked = NOTHING
 
 
 def execute(plan: PassPlan, folder: Path) -> FinishedRun:
@@ -113,10 +116,14 @@ def launch_in(
         pass_name=pass_name or plan.pass_name,
         draws=plan.draws,
         mapping=plan.mapping,
+        switches=plan.asked.of_recorder,
     )
     return launch(
         runnable_argv(
-            argv or plan.command.argv, scratch, plan.python, device=plan.device
+            plan.asked.applied(argv or plan.command.argv),
+            scratch,
+            plan.python,
+            device=plan.device,
         ),
         session=session,
         working_directory=scratch / plan.command.working_directory,
@@ -127,6 +134,7 @@ def launch_in(
             python=plan.python,
             device=plan.device,
         )
+        | plan.asked.told
         | dict(plan.forced),
         echo=plan.echo,
     )
@@ -169,7 +177,7 @@ def finished(
         metrics=plan.metrics,
         roles=plan.roles,
         hide=_hidden(scratch, plan.original, folder),
-        extra_facts=plan.extra_facts,
+        extra_facts={**plan.extra_facts, **plan.asked.facts()},
         output_limit_bytes=plan.output_limit_bytes,
     )
 

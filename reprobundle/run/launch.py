@@ -116,6 +116,7 @@ def make_session(
     pass_name: str = "measured",
     draws: Draws = NATIVE,
     mapping: str = "",
+    switches: Mapping[str, str] | None = None,
 ) -> Session:
     """Create the session folder for one run and copy the recorder into it.
 
@@ -127,6 +128,7 @@ def make_session(
         pass_name: As in the run record; ``evidence`` turns tracing on.
         draws: How random draws are made.
         mapping: ``cuda=cpu`` or ``cuda=mps`` to give CUDA's calls to that device.
+        switches: Switches of torch that the recorder sets.
     """
     session = Session(folder)
     session.events.mkdir(parents=True)
@@ -152,6 +154,7 @@ def make_session(
         "draws": str(taken) if draws.source else "",
         "draws_limit_bytes": draws.limit_bytes,
         "mapping": mapping,
+        "switches": dict(switches or {}),
     }
     (folder / "config.json").write_text(json.dumps(config))
     return session

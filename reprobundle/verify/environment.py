@@ -102,6 +102,7 @@ MOMENTARY: tuple[str, ...] = (
 # A switch that the script changed is sent again, under its name with this before it;
 # so is a variable that it changed before it imported torch.
 _AGAIN = ("end.", "at_torch.")
+NOT_RECORDED = "not recorded"
 _UNSET = "env.unset"
 TRACKED = "replay.environment.differences"
 
@@ -189,7 +190,7 @@ def _told(fact: Fact | None, other: Fact | None) -> str:
 
 def _text(fact: Fact | None) -> str:
     if fact is None:
-        return "not recorded"
+        return NOT_RECORDED
     if fact.unknown:
         return f"unknown: {fact.unknown}"
     if isinstance(fact.value, tuple):

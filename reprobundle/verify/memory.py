@@ -14,7 +14,7 @@ from reprobundle.verify.checks import finding
 from reprobundle.verify.devices import device_of
 
 GROWING = frozenset({"linear", "with-shapes", "host-only"})
-_SETTLED = frozenset({"flat", "step"})
+SETTLED = frozenset({"flat", "step"})
 
 
 def check_memory(reference: Record, replay: Record) -> Iterator[Finding]:
@@ -68,10 +68,10 @@ def _growth(reference: Record, replay: Record) -> Finding:
         (now, replay, "replay"),
         (before, reference, "reference"),
     ):
-        if course not in GROWING | _SETTLED:
+        if course not in GROWING | SETTLED:
             reason = f"the course of the {side}'s memory is {course}{_why(record)}"
             return finding("memory-growth", "not-checked", reason)
-    if now in _SETTLED:
+    if now in SETTLED:
         return finding("memory-growth", "pass", f"{now}, and {before} before")
     if before in GROWING:
         return finding("memory-growth", "pass", f"both grow: {before} and {now}")

@@ -31,7 +31,9 @@ def permissions(monkeypatch):
         options = ReplayOptions(bundle=Path("x"), environment="fresh", **changes)
         plan: Any = SimpleNamespace(lock=None, pylock=None, conda=None)
         with pytest.raises(EnvironmentUnusableError, match="seen enough"):
-            chosen_environment.choose_environment(options, plan, lambda line: None)
+            chosen_environment.choose_environment(
+                options, plan, lambda line: None, folder=Path("overlay")
+            )
         return seen["allow_other_build"], seen["allow_other_python"]
 
     return of

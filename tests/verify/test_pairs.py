@@ -19,7 +19,7 @@ from reprobundle.format.record import (
     Outcome,
     Phase,
 )
-from reprobundle.verify.pairs.changes import axis_of
+from reprobundle.verify.pairs.axes import axis_of
 from reprobundle.verify.pairs.chosen_run import choose_run
 from reprobundle.verify.pairs.diff import diff_runs
 from tests.verify.builder import DATA, DRIFTED, ENVIRONMENT, FAR, Run, outputs

@@ -3,93 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 
 from reprobundle.format.difference_report import Axis, Change
+from reprobundle.format.findings import EnvironmentDifference
 from reprobundle.format.record import FileRead, Record
 from reprobundle.verify.devices import device_of
-from reprobundle.verify.environment import compare_environments
+from reprobundle.verify.environment import NOT_RECORDED, compare_environments
+from reprobundle.verify.pairs.arguments import changed_arguments
+from reprobundle.verify.pairs.axes import ASKED, axis_of
 
-# Pattern over dotted fact names → what a difference in it is a change of. The first
-# match counts; a fact that none matches is `other` and breaks no rule.
-AXES: tuple[tuple[str, Axis], ...] = (
-    ("*batch_size*", "batch"),
-    ("*shape*", "shape"),
-    ("*sequence_length*", "shape"),
-    ("*resolution*", "shape"),
-    ("*tf32*", "precision"),
-    ("*TF32*", "precision"),
-    ("*precision*", "precision"),
-    ("*default_dtype*", "precision"),
-    ("*autocast*", "precision"),
-    ("env.PYTORCH_MPS_FAST_MATH", "precision"),
-    ("torch.deterministic*", "precision"),
-    ("torch.cudnn.deterministic", "precision"),
-    ("torch.cudnn.benchmark", "precision"),
-    ("torch.sdp.*", "precision"),
-    ("env.ATEN_CPU_CAPABILITY", "architecture"),
-    ("env.PYTORCH_ENABLE_MPS_FALLBACK", "fallback"),
-    ("*ALLOC_CONF", "allocator"),
-    ("*WATERMARK*", "allocator"),
-    ("*NUM_THREADS", "threads"),
-    ("*num_threads", "threads"),
-    ("*interop_threads", "threads"),
-    ("cpu.usable", "threads"),
-    ("cpu.quota", "threads"),
-    ("cpu.logical", "architecture"),
-    ("cpu.physical", "architecture"),
-    ("cpu.*", "architecture"),
-    ("torch.cpu_capability", "architecture"),
-    ("torch.cuda.capabilities", "architecture"),
-    ("torch.cuda.devices", "architecture"),
-    ("torch.cuda.memory_bytes", "architecture"),
-    ("torch.mps.*", "architecture"),
-    ("numpy.cpu_features", "architecture"),
-    ("machine.*", "architecture"),
-    ("gpu.driver", "version"),
-    ("gpu.*", "architecture"),
-    ("os.*", "version"),
-    ("mps.graph_version", "version"),
-    ("torch.version", "version"),
-    ("torch.git_version", "version"),
-    ("torch.*.built", "version"),
-    ("torch.cudnn.version", "version"),
-    ("torch.mkl*", "version"),
-    ("numpy.*", "version"),
-    ("python.version", "version"),
-    ("python.build", "version"),
-    ("libraries.*", "version"),
-    ("distributions.*", "version"),
-    ("env.PYTHONHASHSEED", "seed"),
-)
-
-# Along these a comparison of two runs says nothing if two are changed at once.
-COUNTED: frozenset[Axis] = frozenset(
-    {
-        "code",
-        "command",
-        "data",
-        "seed",
-        "batch",
-        "shape",
-        "precision",
-        "device",
-        "fallback",
-        "threads",
-        "version",
-        "architecture",
-        "allocator",
-    }
-)
 _INPUTS = ("inputs/", "external/")
 
 
-def axis_of(fact: str) -> Axis:
-    """Return what a difference in an environment fact is a change of."""
-    plain = fact.removeprefix("end.")
-    return next(
-        (axis for pattern, axis in AXES if fnmatchcase(plain, pattern)), "other"
-    )
+def _axis_of_difference(found: EnvironmentDifference) -> Axis:
+    """Return the axis of a difference; what one side did not record shows none.
+
+    What a replay asked for is told only where it was asked.
+    """
+    unknown = NOT_RECORDED in (found.reference, found.replay)
+    if unknown and not found.name.startswith(ASKED[0]):
+        return "other"
+    return axis_of(found.name)
 
 
 def find_changes(left: Record, right: Record) -> Iterator[Change]:
@@ -103,7 +37,7 @@ def find_changes(left: Record, right: Record) -> Iterator[Change]:
     for found in compare_environments(left, right):
         if not _follows(found.name, left, right, other_device=other_device):
             yield Change(
-                axis=axis_of(found.name),
+                axis=_axis_of_difference(found),
                 name=found.name,
                 left=found.reference,
                 right=found.replay,
@@ -173,13 +107,7 @@ def _is_code(read: FileRead, sources: set[str]) -> bool:
 
 def _command(left: Record, right: Record) -> Iterator[Change]:
     ours, theirs = left.command, right.command
-    if ours.argv != theirs.argv:
-        yield Change(
-            axis="command",
-            name="arguments",
-            left=" ".join(ours.argv),
-            right=" ".join(theirs.argv),
-        )
+    yield from changed_arguments(ours.argv, theirs.argv)
     if ours.working_directory != theirs.working_directory:
         yield Change(
             axis="command",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -31,12 +32,14 @@ class ChosenRun(NamedTuple):
         record: The record.
         content: Where its content lies, as long as the bundle is open.
         policy: The frozen policy of its bundle.
+        fellows: All sound runs of the same bundle, this one too.
     """
 
     name: str
     record: Record
     content: Content
     policy: Policy
+    fellows: tuple[Record, ...] = ()
 
 
 def choose_run(text: str, stack: ExitStack, *, default: str = REFERENCE) -> ChosenRun:
@@ -57,7 +60,16 @@ def choose_run(text: str, stack: ExitStack, *, default: str = REFERENCE) -> Chos
     path, run = (match["path"], match["run"]) if match else (text, None)
     bundle = stack.enter_context(open_bundle(Path(path)))
     sealed = _sound(bundle)
-    return _find(bundle, sealed, run or default)
+    chosen = _find(bundle, sealed, run or default)
+    return chosen._replace(fellows=tuple(_every_run(bundle, sealed)))
+
+
+def _every_run(bundle: Bundle, sealed: Sealed) -> Iterator[Record]:
+    yield from sealed.runs.values()
+    for replay_id in bundle.replay_ids:
+        record, _ = read_replay(bundle, bundle, replay_id)
+        if record is not None:
+            yield record
 
 
 def _sound(bundle: Bundle) -> Sealed:

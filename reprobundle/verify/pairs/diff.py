@@ -13,9 +13,14 @@ from reprobundle.format.difference_report import (
 )
 from reprobundle.format.findings import OutputComparison
 from reprobundle.verify.compare import compare_outputs
-from reprobundle.verify.pairs.changes import COUNTED, find_changes
+from reprobundle.verify.environment import NOT_RECORDED
+from reprobundle.verify.pairs.axes import ASKED, COUNTED
+from reprobundle.verify.pairs.changes import find_changes
 from reprobundle.verify.pairs.chosen_run import ChosenRun
 from reprobundle.verify.pairs.effects import find_effects
+from reprobundle.verify.pairs.overridden import overridden
+from reprobundle.verify.pairs.repeats import reduced_run
+from reprobundle.verify.pairs.tables import find_tables
 
 EXIT_SAME = 0
 EXIT_DIFFERENT = 10
@@ -53,9 +58,22 @@ def diff_runs(left: ChosenRun, right: ChosenRun) -> DifferenceReport:
         axes=axes,
         outputs=outputs,
         effects=effects,
-        conclusions=tuple(_conclusions(changes, axes, outputs, ending)),
+        conclusions=(
+            *_conclusions(changes, axes, outputs, ending),
+            *overridden(left.record, right.record),
+            *_repeats(left, right, changes),
+        ),
+        tables=tuple(find_tables(left.record, right.record, axes, outputs)),
         exit_status=EXIT_SAME if same else EXIT_DIFFERENT,
     )
+
+
+def _repeats(
+    left: ChosenRun, right: ChosenRun, changes: Sequence[Change]
+) -> Iterator[Conclusion]:
+    found = reduced_run(left, right, changes)
+    if found is not None:
+        yield found
 
 
 def _conclusions(
@@ -71,7 +89,9 @@ def _conclusions(
             rule="nothing-compared", text="neither run has an output to compare"
         )
         return
-    differing = [one.name for one in compared if one.result not in _GOOD]
+    # A minimal round leaves exports out: that is the change and not its effect.
+    left_out = ("missing",) if axes == ("keeping",) else ()
+    differing = [one.name for one in compared if one.result not in (*_GOOD, *left_out)]
     if ending.left != ending.right:
         yield Conclusion(
             rule="other-ending",
@@ -86,14 +106,14 @@ def _conclusions(
             "run does not repeat",
             evidence=tuple(differing),
         )
-    elif differing and len(axes) == 1:
+    elif differing and _count(changes) == 1:
         yield Conclusion(
             rule="one-change-differs",
             text=f"the change of {axes[0]} moves the outputs outside the policy; a "
             "repeat of either run shows whether it alone does",
             evidence=tuple(differing),
         )
-    elif not differing and len(axes) == 1:
+    elif not differing and _count(changes) == 1:
         yield Conclusion(
             rule="one-change-agrees",
             text=f"the change of {axes[0]} leaves every output within the policy",
@@ -105,13 +125,25 @@ def _one_change(changes: Sequence[Change], axes: Sequence[Axis]) -> Conclusion:
     evidence = tuple(
         f"{one.axis}: {one.name}" for one in changes if one.axis in COUNTED
     )
+    number = _count(changes)
     if not axes:
         text = "nothing that counts was changed"
-    elif len(axes) == 1:
+    elif number == 1:
         text = f"one thing was changed: {axes[0]}"
     else:
         text = (
-            f"{len(axes)} things were changed at once ({', '.join(axes)}): what comes "
+            f"{number} things were changed at once ({', '.join(axes)}): what comes "
             "of it cannot be told apart; change one at a time"
         )
+    unknown = [one.name for one in changes if NOT_RECORDED in (one.left, one.right)]
+    unknown = [name for name in unknown if not name.startswith(ASKED)]
+    if unknown:
+        facts = "fact is" if len(unknown) == 1 else "facts are"
+        text += f"; {len(unknown)} {facts} known of one side only ({unknown[0]} …)"
     return Conclusion(rule="one-change", text=text, evidence=evidence)
+
+
+def _count(changes: Sequence[Change]) -> int:
+    """Return how many things were changed: each axis once, each argument by itself."""
+    counted = [one for one in changes if one.axis in COUNTED]
+    return len({one.name if one.axis == "command" else one.axis for one in counted})

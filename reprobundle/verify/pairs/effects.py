@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from reprobundle.format.difference_report import Effect
 from reprobundle.format.record import Fact, Phase, Record
 from reprobundle.verify.devices import device_of
-from reprobundle.verify.pairs.changes import axis_of
+from reprobundle.verify.pairs.axes import axis_of
 from reprobundle.verify.timing import is_duration
 
 ALLOCATOR = "allocator"
