@@ -56,7 +56,7 @@ def missing_tools_are_an_error(request):
 BUDGET_SECONDS = {
     "checks": 20,
     "cli": 320,
-    "conformance": 15,
+    "conformance": 22,
     "cuda": 60,
     "examples": 60,
     "format": 30,
@@ -69,7 +69,7 @@ BUDGET_SECONDS = {
     "run": 60,
     "schema": 5,
     "spec": 10,
-    "standin": 179,
+    "standin": 195,
     "verify": 60,
 }
 

@@ -28,7 +28,7 @@ def metric(tmp_path, pattern, text):
     [
         (r"loss (\S+)", "loss 0.5\nloss 0.25\n", [0.5, 0.25]),
         (r"loss (\S+)", "loss nan\nloss inf\nloss -inf\n", ["nan", "inf", "-inf"]),
-        (r"loss (\S+)", "loss 1e400", ["inf"]),
+        (r"loss (\S+)", "loss 1e400", ["1e400"]),
         (r"loss (\S+)", "loss 9007199254740993", [9007199254740993]),
         (r"loss (\S+)", "loss 1_000 loss ١٢ loss 5%", ["1_000", "١٢", "5%"]),
         (r"loss \d", "loss 1 loss 2", ["loss 1", "loss 2"]),
