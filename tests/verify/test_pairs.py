@@ -54,6 +54,21 @@ def rules(report):
     return [conclusion.rule for conclusion in report.conclusions]
 
 
+def test_where_a_change_may_hide_two_runs_are_never_the_same(bench):
+    fact = Fact(value=4, source="torch")
+    report = diff(bench, environment={**ENVIRONMENT, "torch.interop_threads": fact})
+    assert report.axes == ()
+    assert "1 fact that counts is known of one side only" in report.conclusions[0].text
+    assert report.exit_status == 10
+
+
+def test_a_fact_that_counts_for_nothing_may_stand_on_one_side(bench):
+    more = {**ENVIRONMENT, "replay.environment": Fact(value="fresh", source="replay")}
+    report = diff(bench, environment=more)
+    assert report.exit_status == 0
+    assert report.conclusions[0].text == "nothing that counts was changed"
+
+
 def test_equal_runs_do_not_differ(bench):
     report = diff(bench)
     assert (report.changes, report.axes, report.exit_status) == ((), (), 0)
