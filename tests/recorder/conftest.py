@@ -87,6 +87,7 @@ class Launcher:
         rng: str = "native",
         draws: Path | None = None,
         mapping: str = "",
+        switches: Mapping[str, str] | None = None,
     ) -> Path:
         self._count += 1
         session = self.folder / f"session-{self._count}"
@@ -109,6 +110,7 @@ class Launcher:
             "rng": rng,
             "draws": str(draws or ""),
             "mapping": mapping,
+            "switches": dict(switches or {}),
         }
         (session / "config.json").write_text(json.dumps(config))
         return session
@@ -140,6 +142,7 @@ class Launcher:
         rng: str = "native",
         draws: Path | None = None,
         mapping: str = "",
+        switches: Mapping[str, str] | None = None,
     ) -> Run:
         """Run `argv` (``python`` is this interpreter) in a project of `files`."""
         project = project or self.project(files or {})
@@ -151,6 +154,7 @@ class Launcher:
             rng=rng,
             draws=draws,
             mapping=mapping,
+            switches=switches,
         )
         environment = plain_environment()
         if recorded:
