@@ -93,6 +93,10 @@ def test_the_exit_status_of_the_command_itself_is_known(project):
     sys.platform != "linux", reason="the process tree is read from /proc"
 )
 def test_a_python_that_shut_the_recorder_out_is_a_finding(project, how):
+    # Long enough for the watch even on a busy machine; tests/run/test_watch.py is about
+    # how short a process may be.
+    with (project / "b.py").open("a") as script:
+        script.write("\nsum(range(10_000_000))\n")
     record = record_of(project, "bash", "-c", f"python a.py; {how} b.py < a.py")
     assert [p.entered for p in record.processes].count(False) == 1
     assert "python-not-entered" in remarks(record)

@@ -57,7 +57,7 @@ def test_a_setting_reaches_the_run_and_its_record(replayed):
 def test_a_setting_that_changes_no_numbers_is_refused(replayed):
     done = reprobundle("replay", replayed, "--yes", "--set", "PATH=/tmp")
     assert done.status == 20
-    assert "--set takes NAME=VALUE of a numeric library" in done.err
+    assert "--set takes NAME=VALUE of a switch or a library" in done.err
 
 
 def test_a_looser_policy_is_shown_and_changes_no_exit_status(replayed, tmp_path):
