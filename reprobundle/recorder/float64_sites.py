@@ -9,11 +9,9 @@ stays on the CPU is no such place, and neither is a number of Python's.
 # ruff: noqa: ANN401 -- objects of the user's libraries pass through here
 from __future__ import annotations
 
-import sys
-
 from .callers import caller
 from .evidence import Observer
-from .steered import Steered
+from .steered import Steered, unseen_graphs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,8 +114,4 @@ class Float64Sites(Observer):
     def _reason(self) -> str:
         """Return why a place may be missing; empty if there is no reason."""
         reasons = [f"{self._lost} more places"] if self._lost else []
-        compiler: Any = sys.modules.get("torch._dynamo.utils")
-        graphs = compiler.counters["stats"].get("unique_graphs", 0) if compiler else 0
-        if graphs:
-            reasons.append(f"{graphs} compiled graphs were not looked into")
-        return "; ".join(reasons)
+        return "; ".join([*reasons, *unseen_graphs()])

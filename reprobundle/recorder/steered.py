@@ -286,3 +286,13 @@ def _is_ours_to_make(frame: FrameType) -> bool:
             return True
         found = found.f_back
     return False
+
+
+def unseen_graphs() -> list[str]:
+    """Return why operators may be missing: a compiled graph hides its own.
+
+    Source: ``torch._dynamo.utils.counters``, which torch's own tests read.
+    """
+    compiler: Any = sys.modules.get("torch._dynamo.utils")
+    graphs = compiler.counters["stats"].get("unique_graphs", 0) if compiler else 0
+    return [f"{graphs} compiled graphs were not looked into"] if graphs else []

@@ -8,11 +8,11 @@ device needs, for it has workspaces, caches and fragments besides.
 # ruff: noqa: ANN401 -- objects of the user's libraries pass through here
 from __future__ import annotations
 
-import sys
 import threading
 
 from .callers import caller
 from .evidence import Observer
+from .steered import unseen_graphs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,8 +137,4 @@ class SteeredCensus(Observer):
 
     def _reason(self) -> str:
         reasons = [f"{self._lost} operators were not counted"] if self._lost else []
-        compiler: Any = sys.modules.get("torch._dynamo.utils")
-        graphs = compiler.counters["stats"].get("unique_graphs", 0) if compiler else 0
-        if graphs:
-            reasons.append(f"{graphs} compiled graphs were not looked into")
-        return "; ".join(reasons)
+        return "; ".join([*reasons, *unseen_graphs()])

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from reprobundle.cli import run
+from reprobundle.errors import MissingPackageError
 from reprobundle.format.canonical import encode
 from reprobundle.format.lock import Distribution, Interpreter, Lock
 from reprobundle.format.writer import Source
+from reprobundle.replay import wheel_folder
+from reprobundle.run.pylock_file import Chosen
 from tests.replay.wheels import make_wheel, sha256
 from tests.verify.builder import Bench
 
@@ -106,3 +109,18 @@ def test_a_source_archive_is_no_wheel_and_said_so(tmp_path, served, capsys):
     call = ["wheels", path, "--target", "macos-arm64", "-o", str(tmp_path / "out")]
     assert run(call) == 20
     assert "is locked as sdist, not as a wheel" in capsys.readouterr().err
+
+
+def test_what_arrives_is_believed_only_with_the_locked_digest(tmp_path):
+    (tmp_path / "arrived").mkdir()
+    (tmp_path / "arrived/net-2.0-py3-none-any.whl").write_bytes(b"another file")
+    wanted = Chosen(
+        name="net",
+        version="2.0",
+        file="net-2.0-py3-none-any.whl",
+        kind="wheel",
+        sha256="0" * 64,
+    )
+    with pytest.raises(MissingPackageError, match="did not arrive with the locked"):
+        wheel_folder._keep(tmp_path / "arrived", tmp_path, wanted)
+    assert not (tmp_path / wanted.file).exists()

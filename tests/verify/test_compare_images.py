@@ -7,6 +7,7 @@ import zlib
 import pytest
 
 from reprobundle.verify.compare_images import compare_images
+from tests.verify.builder import Run
 
 
 def chunk(name, body):
@@ -76,3 +77,20 @@ def test_a_hostile_file_is_never_equal_and_says_why(data, reason):
 
 def test_another_format_is_not_compared_by_pixel():
     assert not compared(png(PLAIN), b"\xff\xd8\xff\xe0" + bytes(20)).equal
+
+
+@pytest.mark.parametrize(
+    ("rows", "verdict"),
+    [
+        pytest.param(PLAIN, "REPRODUCED, bit-identical", id="same pixels"),
+        pytest.param(
+            [PLAIN[0], PLAIN[1][:-1] + b"\t"], "NOT REPRODUCED", id="one sample"
+        ),
+    ],
+)
+def test_the_verdict_follows_the_pixels(bench, rows, verdict):
+    bench.reference = Run(outputs={"a.png": png(PLAIN)})
+    bench.repeat = Run(outputs={"a.png": png(PLAIN)})
+    bench.pack().replay(Run(outputs={"a.png": png(rows, level=0)}))
+    report = bench.verify()
+    assert report.verdict == verdict, report.reasons
