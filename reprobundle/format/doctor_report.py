@@ -66,7 +66,8 @@ class DoctorReport(
         answer: The same in one sentence.
         causes: The six causes, each answered.
         checks: Everything else.
-        exit_status: 0 when nothing blocks, else 10.
+        exit_status: 0 when MPS is usable and nothing blocks, 10 when something
+            blocks, 11 when MPS could not be tested.
     """
 
     schema: Literal["reprobundle/doctor/1"] = DOCTOR_SCHEMA

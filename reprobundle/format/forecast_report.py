@@ -90,7 +90,8 @@ class ForecastReport(
         peak_bytes: Largest size of the device's tensors at one time, a lower bound.
         memory: That against sizes of Macs.
         not_covered: What this forecast does not know.
-        exit_status: 0 when nothing blocks, else 10.
+        exit_status: 0 when nothing blocks and nothing went unseen, 10 when something
+            blocks, 11 when nothing that was seen blocks.
     """
 
     schema: Literal["reprobundle/forecast/1"] = FORECAST_SCHEMA

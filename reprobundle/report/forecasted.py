@@ -8,6 +8,7 @@ from reprobundle.format.forecast_report import (
     ForecastReport,
     Place,
 )
+from reprobundle.port.forecast.forecast import EXIT_BLOCKED
 from reprobundle.report import text
 from reprobundle.report.layout import BLANK, Column, Row, paragraph, table
 from reprobundle.report.screen import Line, Screen, Span, Style
@@ -100,10 +101,13 @@ def _verdict(report: ForecastReport, screen: Screen) -> list[Line]:
     found = [f"{text.plural(len(bad), 'operator')} without a kernel"] if bad else []
     if report.float64:
         found.append(f"{text.plural(len(report.float64), 'place')} with float64")
-    if report.exit_status and not found:
+    if report.exit_status == EXIT_BLOCKED and not found:
         found.append("no operator was seen" if not report.operators else "memory")
     if found:
         said = f"BLOCKED BY {', '.join(found)}"
         return paragraph(screen, "FORECAST", said, style="strong bad")
+    if report.exit_status:
+        said = "NOT WHOLE: nothing that was seen blocks, but not everything was seen"
+        return paragraph(screen, "FORECAST", said, style="strong warn")
     said = "NOTHING FOUND THAT BLOCKS; only a run on a Mac shows more"
     return paragraph(screen, "FORECAST", said, style="strong")

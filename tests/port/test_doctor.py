@@ -176,9 +176,9 @@ def test_replay_and_doctor_want_the_same_macos(torch, oldest):
     assert oldest_macos(torch)[0] == oldest
 
 
-def test_linux_says_that_mps_cannot_be_tested_and_blocks_nothing():
+def test_linux_says_that_mps_cannot_be_tested_and_that_is_no_success():
     found = report(mac_facts(os__system="Linux", **MISSING), {"TMUX": "x"})
-    assert (found.mps, found.exit_status) == ("not-testable", 0)
+    assert (found.mps, found.exit_status) == ("not-testable", 11)
     assert found.answer == "this is Linux; MPS cannot be tested here"
     assert {one.answer for one in found.causes} == {"not-applicable"}
 

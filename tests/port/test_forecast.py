@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import jsonschema
+import msgspec
 import pytest
 
 from reprobundle.cli.group import run as call
@@ -16,7 +17,7 @@ from reprobundle.format.schema import schema_of
 from reprobundle.port.forecast.forecast import forecast, judge, watch
 from reprobundle.port.forecast.judged import judge_operators, memory_fits
 from reprobundle.report.forecasted import render_forecast
-from reprobundle.run.events import SteeredOperatorEvent
+from reprobundle.run.events import SteeredEndEvent, SteeredOperatorEvent
 from reprobundle.verify.mps_operators import table_of, table_versions
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -157,6 +158,30 @@ def test_the_table_of_the_target_decides(operator, version, place):
     (found,) = judge_operators([row], table, steered=True)
     assert found.place == place
     assert (found.certainty == "unknown") == (place == "unknown")
+
+
+def test_what_nobody_could_judge_or_see_is_no_success(plain):
+    (process, *others) = plain.processes
+    own = SteeredOperatorEvent(
+        t_ns=0,
+        operator="mine.f.default",
+        phase="",
+        steered=True,
+        count=1,
+        steps=1,
+        where="a.py:1",
+    )
+    lost = [
+        msgspec.structs.replace(one, reason="3 operators were not counted")
+        if isinstance(one, SteeredEndEvent)
+        else one
+        for one in process.events
+    ]
+    for events in ((*process.events, own), tuple(lost)):
+        seen = msgspec.structs.replace(process, events=events)
+        report = judge((seen, *others), (), torch="2.13")
+        assert report.exit_status == 11
+        assert "FORECAST      NOT WHOLE" in render_forecast(report)
 
 
 def test_memory_is_that_of_the_tensors_that_live_at_one_time(tmp_path):

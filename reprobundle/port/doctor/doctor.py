@@ -15,6 +15,8 @@ from reprobundle.run.launch import find_python
 
 EXIT_NOTHING_BLOCKS = 0
 EXIT_BLOCKED = 10
+# Nothing blocks, and nobody saw a tensor computed on MPS.
+EXIT_NOT_TESTED = 11
 
 
 def examine_machine(
@@ -89,7 +91,11 @@ def judge(
         answer=answer,
         causes=tuple(causes(facts, variables)),
         checks=tuple(checks),
-        exit_status=EXIT_BLOCKED if blocked else EXIT_NOTHING_BLOCKS,
+        exit_status=EXIT_BLOCKED
+        if blocked
+        else EXIT_NOTHING_BLOCKS
+        if mps == "usable"
+        else EXIT_NOT_TESTED,
     )
 
 

@@ -35,6 +35,8 @@ from reprobundle.verify.mps_operators import OperatorTable, table_of, table_vers
 
 EXIT_NOTHING_BLOCKS = 0
 EXIT_BLOCKED = 10
+# Nothing blocks, as far as was seen, and something was not seen.
+EXIT_UNDECIDED = 11
 _ALWAYS = (
     "dtypes and shapes that a kernel refuses: the table says only that there is one",
     "numerics, speed, and memory beyond the tensors that operators saw",
@@ -212,6 +214,8 @@ def judge(
         or not operators
         or (memory_bytes is not None and fits[0].fit == "cannot")
     )
+    gaps = tuple(_gaps(events, steered=steered))
+    unknown = bool(gaps) or any(one.place == "unknown" for one in operators)
     return ForecastReport(
         command=argv,
         torch=table.version,
@@ -223,8 +227,12 @@ def judge(
         scalar_reads=sum(row.count for row in counted if SCALAR_READ in row.operator),
         peak_bytes=peak,
         memory=fits,
-        not_covered=(*_gaps(events, steered=steered), *_ALWAYS),
-        exit_status=EXIT_BLOCKED if blocked else EXIT_NOTHING_BLOCKS,
+        not_covered=(*gaps, *_ALWAYS),
+        exit_status=EXIT_BLOCKED
+        if blocked
+        else EXIT_UNDECIDED
+        if unknown
+        else EXIT_NOTHING_BLOCKS,
     )
 
 
