@@ -33,7 +33,7 @@ from reprobundle.format.reader import (
 )
 from reprobundle.format.record import ContentMember, Record
 from reprobundle.format.writer import Source
-from reprobundle.verify.causes import next_change
+from reprobundle.verify.causes.likely import next_change
 from reprobundle.verify.verify import verify_bundle
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -34,7 +34,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """One likely cause of a difference, and the one change to try next.
 
     Attributes:
-        id: Stable name of the rule that fired (`reprobundle.verify.causes`).
+        id: Stable name of the rule that fired (`reprobundle.verify.causes.rules`).
         text: What probably happened, one sentence.
         evidence: What in the two records says so.
         source: Where it is known from: a page, a file or an issue.

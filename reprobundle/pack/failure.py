@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reprobundle.errors import CommandFailedError, PackRefusedError
-from reprobundle.run.assemble import FinishedRun
+from reprobundle.run.finished import FinishedRun
 from reprobundle.run.secrets.scan import redacted
 
 

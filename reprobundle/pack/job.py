@@ -26,9 +26,10 @@ from reprobundle.pack.preparation import Prepared
 from reprobundle.pack.sealing import Sealing
 from reprobundle.pack.selection import Selected, select
 from reprobundle.pack.withholding import excluded_remarks
-from reprobundle.run.assemble import Assembled, FinishedRun, assemble
+from reprobundle.run.assemble import assemble
 from reprobundle.run.command import recorded_argv
 from reprobundle.run.execute import PassPlan, execute
+from reprobundle.run.finished import Assembled, FinishedRun
 from reprobundle.run.git_state import git_facts
 from reprobundle.run.launch import Draws
 from reprobundle.run.restart import execute_restart

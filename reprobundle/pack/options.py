@@ -11,9 +11,9 @@ from reprobundle.format.record import DrawMode, Fact, Record
 from reprobundle.format.writer import SealedBundle
 from reprobundle.pack.contents import ExternalChoice
 from reprobundle.pack.passes import PassName
-from reprobundle.run.assemble import OUTPUT_LIMIT_BYTES
 from reprobundle.run.budget import OUTPUT_BUDGET_BYTES
 from reprobundle.run.device_facts import DeviceMapping
+from reprobundle.run.finished import OUTPUT_LIMIT_BYTES
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from reprobundle.pack.options import Packed, PackOptions
 from reprobundle.pack.overwriting import refuse_overwriting
 from reprobundle.pack.policy import read_policy, with_intent
 from reprobundle.pack.preparation import prepare
-from reprobundle.run.assemble import Assembled
 from reprobundle.run.command import DEVICE
+from reprobundle.run.finished import Assembled
 from reprobundle.run.project import find_project
 from reprobundle.run.space import require_writable
 

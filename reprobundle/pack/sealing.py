@@ -21,9 +21,9 @@ from reprobundle.pack.sources import (
     run_sources,
 )
 from reprobundle.pack.withholding import refuse_copies
-from reprobundle.run.assemble import Assembled
 from reprobundle.run.budget import Budget, kept_whole, not_whole, within_budget
 from reprobundle.run.conda import explicit_list
+from reprobundle.run.finished import Assembled
 from reprobundle.run.secrets.gate import Gate
 from reprobundle.run.space import require_space
 from reprobundle.run.stand_ins import with_remarks

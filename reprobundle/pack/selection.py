@@ -11,8 +11,8 @@ from reprobundle.pack.contents import Contents, choose, externals
 from reprobundle.pack.options import PackOptions
 from reprobundle.pack.preparation import Prepared
 from reprobundle.run.accessed import accesses
-from reprobundle.run.assemble import FinishedRun
 from reprobundle.run.events import read_events
+from reprobundle.run.finished import FinishedRun
 from reprobundle.run.project import digest_stage
 
 

@@ -12,8 +12,8 @@ from reprobundle.format.record import FileRead
 from reprobundle.format.writer import Source
 from reprobundle.pack.contents import Contents
 from reprobundle.pack.withholding import GIT_DIFF
-from reprobundle.run.assemble import SERIES, Assembled
 from reprobundle.run.conda import CONDA_MEMBER
+from reprobundle.run.finished import SERIES, Assembled
 from reprobundle.run.git_state import difference
 from reprobundle.run.project import Project, Stage
 from reprobundle.run.requirements import find_lock_files, requirements_text

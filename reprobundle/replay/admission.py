@@ -9,7 +9,7 @@ from reprobundle.errors import SensitiveContentError
 from reprobundle.format.canonical import encode
 from reprobundle.format.record import Record
 from reprobundle.format.writer import Source
-from reprobundle.run.assemble import Assembled
+from reprobundle.run.finished import Assembled
 from reprobundle.run.secrets.gate import ALLOWED, Gate
 from reprobundle.run.stand_ins import with_remarks
 

@@ -40,7 +40,7 @@ from reprobundle.replay.extracted import extract_files
 from reprobundle.replay.options import ReplayOptions
 from reprobundle.replay.plan import PlannedRun, ReplayPlan
 from reprobundle.run.asked import parse_asked
-from reprobundle.run.assemble import SERIES, Assembled, assemble
+from reprobundle.run.assemble import assemble
 from reprobundle.run.availability import obstacle
 from reprobundle.run.budget import (
     OUTPUT_BUDGET_BYTES,
@@ -56,6 +56,7 @@ from reprobundle.run.command import (
 )
 from reprobundle.run.device_facts import DeviceMapping
 from reprobundle.run.execute import PassPlan, execute
+from reprobundle.run.finished import SERIES, Assembled
 from reprobundle.run.launch import Draws
 from reprobundle.run.lock import Drift
 from reprobundle.run.restart import execute_restart

@@ -14,8 +14,8 @@ from reprobundle.format.manifest import STAND_INS
 from reprobundle.format.policy import Policy
 from reprobundle.format.reader import Bundle
 from reprobundle.format.record import STAND_IN, Fact, Record, WithheldFile
-from reprobundle.run.assemble import PassName
 from reprobundle.run.conda import CONDA_MEMBER
+from reprobundle.run.finished import PassName
 from reprobundle.run.system_packages import PACKAGES
 from reprobundle.run.withheld import supplied
 

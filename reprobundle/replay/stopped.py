@@ -16,8 +16,8 @@ from reprobundle.format.record import (
     Record,
 )
 from reprobundle.run.accessed import Accesses
-from reprobundle.run.assemble import Assembled, PassName
 from reprobundle.run.command import platform_name
+from reprobundle.run.finished import Assembled, PassName
 from reprobundle.run.placeholders import Names
 
 

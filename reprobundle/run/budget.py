@@ -16,7 +16,7 @@ import msgspec
 from reprobundle.errors import UnreadableOutputError
 from reprobundle.format.digests import digest_file
 from reprobundle.format.record import ContentMember, Output, Record
-from reprobundle.run.assemble import Assembled
+from reprobundle.run.finished import Assembled
 
 OUTPUT_BUDGET_BYTES = 16 << 20
 

@@ -11,9 +11,9 @@ from reprobundle.format.policy import Metric, RoleRule
 from reprobundle.format.record import Command, Fact, WithheldFile
 from reprobundle.run.accessed import Places
 from reprobundle.run.asked import NOTHING, Asked
-from reprobundle.run.assemble import OUTPUT_LIMIT_BYTES, FinishedRun, PassName
 from reprobundle.run.command import run_environment, runnable_argv
 from reprobundle.run.device_facts import DeviceMapping
+from reprobundle.run.finished import OUTPUT_LIMIT_BYTES, FinishedRun, PassName
 from reprobundle.run.launch import NATIVE, Draws, Launched, launch, make_session
 from reprobundle.run.project import Stage, changed_files, make_scratch, snapshot
 

@@ -11,10 +11,10 @@ import dataclasses
 from pathlib import Path
 
 from reprobundle.format.record import Restart
-from reprobundle.run.assemble import FinishedRun
 from reprobundle.run.events import EventFile, Open, Phases, Stopped, read_events
 from reprobundle.run.execute import PassPlan, finished, launch_in, new_scratch
 from reprobundle.run.facts import events_of
+from reprobundle.run.finished import FinishedRun
 from reprobundle.run.project import changed_files, snapshot
 
 NEVER_STOPPED = (

@@ -10,8 +10,8 @@ import msgspec
 
 from reprobundle.format.manifest import STAND_INS
 from reprobundle.format.record import Remark
-from reprobundle.run.assemble import Assembled
 from reprobundle.run.execute import PassPlan
+from reprobundle.run.finished import Assembled
 from reprobundle.run.project import digest_stage
 
 

@@ -18,7 +18,8 @@ from reprobundle.format.judged import BandResult, Cause, TruthComparison
 from reprobundle.format.reader import Bundle
 from reprobundle.format.record import Record
 from reprobundle.verify.bands import check_bands, claim_of, judge_bands
-from reprobundle.verify.causes import Case, likely_causes
+from reprobundle.verify.causes.case import Case
+from reprobundle.verify.causes.likely import likely_causes
 from reprobundle.verify.checks import OF_ONE_REPLAY, unmade
 from reprobundle.verify.content import Content
 from reprobundle.verify.content import sealed as sealed_content

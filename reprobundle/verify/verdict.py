@@ -17,6 +17,7 @@ from reprobundle.errors import BadCallError
 from reprobundle.format.findings import (
     EXIT_STATUS,
     Finding,
+    Judgement,
     OutputComparison,
     Verdict,
 )
@@ -153,3 +154,24 @@ def base_of(comparisons: Sequence[OutputComparison], *, same_error: bool) -> Ver
 def _sentence(found: Finding) -> str:
     place = f" ({found.where})" if found.where else ""
     return f"{found.id}{place}: {found.reason}"
+
+
+def with_replays(own: Decision, judged: Sequence[Judgement]) -> Decision:
+    """Return the decision about a bundle with the reasons of its replays.
+
+    Every reason stands once; where a replay has the bundle's verdict, its reasons come
+    first.
+
+    Args:
+        own: From the findings about the bundle, and the worst verdict of `judged`.
+        judged: The replays that decide.
+    """
+    decisive = [
+        reason
+        for one in judged
+        if one.verdict == own.verdict.value
+        for reason in one.reasons
+    ]
+    others = [reason for one in judged for reason in one.reasons]
+    reasons = dict.fromkeys([*decisive, *own.reasons, *others])
+    return Decision(own.verdict, tuple(reasons))

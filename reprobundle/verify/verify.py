@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from reprobundle.errors import BadCallError, BundleError
+from reprobundle.errors import BundleError
 from reprobundle.format.findings import (
     Finding,
     Judgement,
@@ -26,14 +26,12 @@ from reprobundle.format.reader import (
     open_bundle,
     open_replay_file,
 )
-from reprobundle.format.record import Record
 from reprobundle.verify.acceptance import check_acceptance
 from reprobundle.verify.checks import finding, unmade
+from reprobundle.verify.chosen import named, traced_with
 from reprobundle.verify.claims import Replay, check_claims, claim_results, deciding
 from reprobundle.verify.completeness import check_completeness
 from reprobundle.verify.content import attached
-from reprobundle.verify.content import sealed as sealed_content
-from reprobundle.verify.ending import is_finished
 from reprobundle.verify.float64 import check_float64
 from reprobundle.verify.integrity import (
     check_identity,
@@ -51,7 +49,8 @@ from reprobundle.verify.reference import (
 )
 from reprobundle.verify.replays import read_replay
 from reprobundle.verify.restart import Restarted, check_restart
-from reprobundle.verify.sealed import REFERENCE_RUN, Sealed, read_sealed
+from reprobundle.verify.restarted import restarted_at_packing, restarted_replay
+from reprobundle.verify.sealed import Sealed, read_sealed
 from reprobundle.verify.second_opinion import OwnPolicy, laid_over, second_opinion
 from reprobundle.verify.truth import check_truth
 from reprobundle.verify.verdict import (
@@ -60,10 +59,9 @@ from reprobundle.verify.verdict import (
     check_allowances,
     consequence,
     decide,
+    with_replays,
     worst,
 )
-
-SHORTEST_ID = 8
 
 Progress = Callable[[int], None] | None
 
@@ -233,7 +231,7 @@ class _Verification:
         if self.sealed is None:
             findings += unmade(findings, "a document that it needs is not there")
             return decide(findings, Verdict.INCOMPLETE)
-        chosen = self._chosen(wanted)
+        chosen = named(self._own_replays(), wanted)
         self._about_bundle(self.sealed)
         if integrity_only:
             findings += self._not_asked_for()
@@ -262,9 +260,7 @@ class _Verification:
         self.state.claims = claim_results(self.sealed, counted, by_replay, ends)
         judged = [by_replay[one.id] for one in counted]
         base = worst(map(_verdict, judged)) if judged else Verdict.NOT_YET_REPLAYED
-        own = decide(self.state.findings, base)
-        reasons = [*own.reasons, *(reason for one in judged for reason in one.reasons)]
-        return Decision(own.verdict, _ordered(own, judged, reasons))
+        return with_replays(decide(self.state.findings, base), judged)
 
     def _ends(self, sealed: Sealed, counted: Sequence[Replay]) -> Sequence[EndResult]:
         """Judge the last numbers of repeated runs, where the policy asks for it."""
@@ -276,60 +272,17 @@ class _Verification:
         self.state.findings += check_ends(ends)
         return ends
 
+    def _own_replays(self) -> list[Replay]:
+        """Return the replays of the file that is judged, newest last."""
+        return [one for one in self.replays if one.source is self.source]
+
     def _restarted(self, sealed: Sealed) -> list[Restarted]:
-        """Return the author's restart pass and the newest replayed one."""
-        found = []
-        for number, record in sealed.runs.items():
-            if record.role == "restart":
-                straight = sealed.reference
-                found.append(
-                    Restarted(
-                        f"runs/{number}",
-                        record,
-                        sealed_content(self.bundle, number, record),
-                        straight,
-                        sealed_content(self.bundle, REFERENCE_RUN, straight),
-                        is_sealed=True,
-                    )
-                )
         mine = [one for one in self.restarts if one.source is self.source]
-        return [*found, *(self._replayed(sealed, one) for one in mine[-1:])]
-
-    def _replayed(self, sealed: Sealed, one: Replay) -> Restarted:
-        """Return a replayed restart pass with the straight run of its occasion."""
-        straight = sealed.reference
-        content = sealed_content(self.bundle, REFERENCE_RUN, straight)
-        for other in self.replays:
-            same = (
-                other.group == one.group
-                and other.record.pass_name == "measured"
-                and other.record.devices.requested == one.record.devices.requested
-            )
-            if same and is_finished(other.record):
-                straight = other.record
-                content = attached(self.bundle, other.source, other.id, straight)
-        return Restarted(
-            f"replays/{one.id}",
-            one.record,
-            attached(self.bundle, one.source, one.id, one.record),
-            straight,
-            content,
-            is_sealed=False,
-        )
-
-    def _chosen(self, wanted: str | None) -> list[Replay]:
-        """Return the replays to judge, newest last."""
-        there = [one for one in self.replays if one.source is self.source]
-        if wanted is None:
-            return there
-        found = [one for one in there if one.id.startswith(wanted.lower())]
-        if len(wanted) < SHORTEST_ID or len(found) != 1:
-            known = ", ".join(one.id[:12] for one in there) or "none"
-            raise BadCallError(
-                f"{len(found)} replays match {wanted!r}",
-                advice=f"give at least {SHORTEST_ID} digits of one of: {known}",
-            )
-        return found
+        replayed = [
+            restarted_replay(self.bundle, sealed, one, self.replays)
+            for one in mine[-1:]
+        ]
+        return [*restarted_at_packing(self.bundle, sealed), *replayed]
 
     def _about_bundle(self, sealed: Sealed) -> None:
         """Make the checks V8 to V11 that read no content."""
@@ -367,7 +320,7 @@ class _Verification:
             one.id,
             one.record,
             attached(self.bundle, one.source, one.id, one.record),
-            traced=self._traced(one),
+            traced=traced_with(self.replays, one),
             allow=self.allow,
         )
 
@@ -386,29 +339,6 @@ class _Verification:
             deciding=[by_replay[one.id] for one in deciding(mine, chosen)],
         )
 
-    def _traced(self, one: Replay) -> Record | None:
-        """Return the evidence pass that belongs to a replay."""
-        for other in self.replays:
-            is_evidence = other.record.pass_name == "evidence"
-            if is_evidence and other.group == one.group and other.source is one.source:
-                return other.record
-        return None
-
 
 def _verdict(judgement: Judgement) -> Verdict:
     return Verdict(judgement.verdict)
-
-
-def _ordered(
-    own: Decision, judged: Sequence[Judgement], reasons: Sequence[str]
-) -> tuple[str, ...]:
-    """Return all reasons without repeats, those of the verdict's own side first."""
-    if any(one.verdict == own.verdict.value for one in judged):
-        decisive = [
-            reason
-            for one in judged
-            if one.verdict == own.verdict.value
-            for reason in one.reasons
-        ]
-        reasons = [*decisive, *reasons]
-    return tuple(dict.fromkeys(reasons))

@@ -10,8 +10,8 @@ from reprobundle.format.digests import digest_file
 from reprobundle.format.record import ContentMember, Output
 from reprobundle.outputs.summary import summarise
 from reprobundle.run.accessed import Accesses
-from reprobundle.run.assemble import Assembled
 from reprobundle.run.budget import Budget, kept_whole, not_whole, within_budget
+from reprobundle.run.finished import Assembled
 from tests.verify.builder import Run
 
 KEY = "ab" * 32

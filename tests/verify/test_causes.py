@@ -10,7 +10,9 @@ from reprobundle.format.findings import (
 )
 from reprobundle.format.judged import Segment
 from reprobundle.format.record import Devices, Fact, FileRead
-from reprobundle.verify.causes import RULES, Case, likely_causes, next_change
+from reprobundle.verify.causes.case import Case
+from reprobundle.verify.causes.likely import likely_causes, next_change
+from reprobundle.verify.causes.rules import RULES
 from reprobundle.verify.checks import finding
 from tests.verify.builder import ENVIRONMENT, FAR, NEAR, Run, outputs
 

@@ -1,0 +1,1 @@
+"""Why a replay probably differs, and the one change to try next."""
