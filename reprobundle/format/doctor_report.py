@@ -20,7 +20,7 @@ class DoctorCheck(
 
     Attributes:
         group: ``prerequisites``, ``torch``, ``folders``, ``memory``, ``variables``,
-            ``session`` or ``clock``.
+            ``session``, ``clock`` or ``needs`` (of a bundle).
         name: Stable name.
         state: ``problem`` alone blocks; ``unknown`` was not answered.
         got: What is here; for ``unknown`` the reason why it is not known.
@@ -66,6 +66,7 @@ class DoctorReport(
         answer: The same in one sentence.
         causes: The six causes, each answered.
         checks: Everything else.
+        bundle: Id of the bundle whose needs were compared; empty if none was named.
         exit_status: 0 when MPS is usable and nothing blocks, 10 when something
             blocks, 11 when MPS could not be tested.
     """
@@ -77,4 +78,5 @@ class DoctorReport(
     answer: str
     causes: tuple[MpsCause, ...]
     checks: tuple[DoctorCheck, ...]
+    bundle: str = ""
     exit_status: int

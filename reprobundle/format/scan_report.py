@@ -118,6 +118,7 @@ class ScanReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         mentions: Words that counted for nothing.
         not_read: Files that were not looked at.
         files: Number of files read.
+        bundle: Id of the bundle that was scanned; empty for a folder or file.
         exit_status: 0 when everything was read and nothing blocks, else 10.
     """
 
@@ -130,4 +131,5 @@ class ScanReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     mentions: tuple[Mention, ...]
     not_read: tuple[NotRead, ...]
     files: int
+    bundle: str = ""
     exit_status: int

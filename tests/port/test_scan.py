@@ -279,8 +279,9 @@ def test_a_bundle_is_read_like_a_folder(tmp_path):
         Source("inputs/b.py", "input", b"import triton\n"),
         Source("lock/project/requirements.txt", "lock", b"triton\n"),
     ]
-    write_bundle(path, sources)
+    written = write_bundle(path, sources)
     report = scan(path)
+    assert report.bundle == written.id
     assert standings(report) == {
         ("a.py", 2): "blocker",
         ("lock/project/requirements.txt", 1): "blocker",

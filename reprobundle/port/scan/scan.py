@@ -21,7 +21,7 @@ from reprobundle.port.scan.packages import normalised
 from reprobundle.port.scan.python_code import scan_python
 from reprobundle.port.scan.python_findings import Import
 from reprobundle.port.scan.reach import only_where_reached
-from reprobundle.port.scan.sources import Source, read_sources
+from reprobundle.port.scan.sources import Source, bundle_id, read_sources
 
 # The words that a search by hand would look for.
 WORDS = re.compile(
@@ -75,6 +75,7 @@ def scan(target: Path) -> ScanReport:
         mentions=tuple(pile.mentions[:MOST_MENTIONS]),
         not_read=tuple(pile.not_read),
         files=len(pile.names),
+        bundle=bundle_id(target),
         exit_status=EXIT_BLOCKED if blocked or not whole else EXIT_NOTHING_BLOCKS,
     )
 

@@ -69,6 +69,19 @@ def read_sources(target: Path) -> Iterator[Source | NotRead]:
             yield from _texts(path, content)
 
 
+def bundle_id(target: Path) -> str:
+    """Return the id of a bundle; empty for a folder or another file.
+
+    Raises:
+        BadCallError: There is no such path.
+        BundleError: The bundle cannot be read.
+    """
+    if not _is_bundle(target):
+        return ""
+    with open_bundle(target) as bundle:
+        return bundle.id
+
+
 def _is_bundle(target: Path) -> bool:
     if target.is_dir():
         return False
