@@ -8,10 +8,11 @@ from pathlib import Path
 from reprobundle.format.findings import OutputComparison
 from reprobundle.format.policy import Policy
 from reprobundle.format.record import Record
-from reprobundle.verify.compare_output import compare_output, excluded, uncompared
+from reprobundle.verify.compare_output import compare_output
 from reprobundle.verify.content import Content, on_disk
 from reprobundle.verify.devices import device_pair
 from reprobundle.verify.rules import matches_any
+from reprobundle.verify.summing_up import excluded, uncompared
 
 
 def compare_records(
