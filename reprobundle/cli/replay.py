@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from reprobundle.cli.consent import consents
 from reprobundle.cli.options import (
     DEVICES,
     EXIT_INCOMPLETE,
@@ -233,7 +234,7 @@ def replay(
     fresh = environment == "fresh"
     shown = render_plan(plan, Screen.of(sys.stderr), fresh_environment=fresh)
     click.echo(shown, err=True)
-    if not yes and not _consents():
+    if not yes and not consents(what="a replay"):
         return EXIT_BAD_CALL
     if len(sides) > 1:
         return show_pair(bundle, sides, as_json=as_json)
@@ -294,15 +295,6 @@ def _claims(text: str, *, smoke: bool) -> tuple[str, ...]:
     if smoke:
         return ("smoke",)
     return () if text == "all" else split(text)
-
-
-def _consents() -> bool:
-    if not sys.stdin.isatty():
-        raise click.UsageError(
-            "a replay runs the bundle's code and there is no terminal to ask; "
-            "read the command above and add --yes"
-        )
-    return click.confirm("Run this code on this machine?", err=True)
 
 
 def _run_replay(options: ReplayOptions, plan: ReplayPlan, *, as_json: bool) -> int:

@@ -14,8 +14,10 @@ import pytest
 
 from reprobundle.cli.group import run as call
 from reprobundle.format.schema import schema_of
-from reprobundle.port.forecast.forecast import forecast, judge, watch
+from reprobundle.port.forecast.forecast import forecast, judge
 from reprobundle.port.forecast.judged import judge_operators, memory_fits
+from reprobundle.port.forecast.subject import typed
+from reprobundle.port.forecast.watching import watch
 from reprobundle.report.forecasted import render_forecast
 from reprobundle.run.events import SteeredEndEvent, SteeredOperatorEvent
 from reprobundle.verify.mps_operators import table_of, table_versions
@@ -37,20 +39,15 @@ def project(folder, name):
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
     folder = project(tmp_path_factory.mktemp("plain"), "plain.py")
-    return watch(("python", "plain.py", "{device}"), folder, variables())
+    return watch(typed(("python", "plain.py", "{device}"), folder, variables()))
 
 
 @pytest.fixture(scope="module")
 def faulty(tmp_path_factory):
     folder = project(tmp_path_factory.mktemp("faulty"), "faulty.py")
     argv = ("python", "faulty.py", "{device}")
-    report = forecast(
-        argv,
-        working_directory=folder,
-        variables=variables(),
-        torch="2.13",
-        memory_bytes=8 << 30,
-    )
+    subject = typed(argv, folder, variables())
+    report = forecast(subject, torch="2.13", memory_bytes=8 << 30)
     return folder, report
 
 
@@ -187,7 +184,7 @@ def test_what_nobody_could_judge_or_see_is_no_success(plain):
 def test_memory_is_that_of_the_tensors_that_live_at_one_time(tmp_path):
     project(tmp_path, "sized.py")
     argv = ("python", "sized.py", "{device}")
-    report = forecast(argv, working_directory=tmp_path, variables=variables())
+    report = forecast(typed(argv, tmp_path, variables()))
     assert report.peak_bytes == 12 << 20
     assert [one.fit for one in report.memory] == ["not-excluded"] * 5
 
@@ -201,12 +198,40 @@ def test_a_lower_bound_never_says_that_a_run_fits():
 
 def test_a_script_that_moves_nothing_leaves_nothing_certain(tmp_path):
     (tmp_path / "a.py").write_text("import torch\ntorch.mode(torch.ones(3))\n")
-    report = forecast(
-        ("python", "a.py"), working_directory=tmp_path, variables=variables()
-    )
+    report = forecast(typed(("python", "a.py"), tmp_path, variables()))
     assert not report.steered
     assert {one.certainty for one in report.operators} == {"likely"}
     assert "moves nothing" in report.not_covered[0]
+
+
+def test_the_command_of_a_bundle_is_run_after_consent_alone(packed, capsys):
+    assert call(["forecast", str(packed)]) == 20
+    refused = capsys.readouterr()
+    assert "add --yes" in refused.err
+    assert refused.out == ""
+    assert call(["forecast", "--json", "--yes", str(packed)]) == 0
+    seen = capsys.readouterr()
+    report = json.loads(seen.out)
+    assert "will run      python train.py '{device}'" in seen.err
+    assert report["command"] == ["python", "train.py", "{device}"]
+    assert report["bundle"] in seen.err
+    assert len(report["bundle"]) == 64
+    assert report["steps"] == 3
+    assert not Path("loss.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["no-such.rpb.zip"], 20, "no such file"),
+        (["--yes", str(PROGRAMS / "plain.py")], 20, "cannot be started"),
+    ],
+)
+def test_a_bundle_that_cannot_be_read_is_one_line(arguments, status, words, capsys):
+    assert call(["forecast", *arguments]) == status
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert words in error
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -17,7 +13,8 @@ from reprobundle.port.forecast.judged import (
     judge_operators,
     memory_fits,
 )
-from reprobundle.run.command import recorded_argv, run_environment, runnable_argv
+from reprobundle.port.forecast.subject import Subject
+from reprobundle.port.forecast.watching import watch
 from reprobundle.run.events import (
     AnyEvent,
     EventFile,
@@ -27,10 +24,7 @@ from reprobundle.run.events import (
     SteeredEndEvent,
     SteeredOperatorEvent,
     Trouble,
-    read_events,
 )
-from reprobundle.run.launch import Launched, find_python, launch, make_session
-from reprobundle.run.project import find_project, list_files
 from reprobundle.verify.mps_operators import OperatorTable, table_of, table_versions
 
 EXIT_NOTHING_BLOCKS = 0
@@ -46,20 +40,16 @@ _ALWAYS = (
 
 
 def forecast(
-    argv: Sequence[str],
+    subject: Subject,
     *,
-    working_directory: Path,
-    variables: Mapping[str, str],
     torch: str = "",
     memory_bytes: int | None = None,
     echo: bool = False,
 ) -> ForecastReport:
-    """Run `argv` in a copy of its project, and judge what it asked of its device.
+    """Run a command in a copy of its project, and judge what it asked of its device.
 
     Args:
-        argv: The command; ``{device}`` in it becomes ``cpu``.
-        working_directory: Where it is to run.
-        variables: Environment of the machine.
+        subject: The command and its files; ``{device}`` in it becomes ``cpu``.
         torch: Target version such as ``2.15``; the one that ran by default.
         memory_bytes: Memory of the Mac; all usual sizes by default.
         echo: Show what the command prints.
@@ -70,7 +60,7 @@ def forecast(
     """
     if torch and table_of(torch) is None:
         raise _no_table(torch)
-    watched = watch(argv, working_directory, variables, echo=echo)
+    watched = watch(subject, echo=echo)
     if watched.exit_status:
         raise CommandFailedError(
             f"the command ended with status {watched.exit_status}: "
@@ -78,58 +68,16 @@ def forecast(
             status=watched.exit_status,
             advice="a forecast needs a run on the CPU that goes to its end",
         )
-    events = watched.processes
-    report = judge(events, tuple(argv), torch=torch, memory_bytes=memory_bytes)
-    return _without(report, watched.root)
-
-
-class Watched(NamedTuple):
-    """A run on the CPU.
-
-    Attributes:
-        processes: Events of all its processes.
-        exit_status: Of the command.
-        last_words: Last line of its standard error.
-        printed: Its standard output.
-        root: The copy of the project, with a slash at its end.
-    """
-
-    processes: tuple[EventFile, ...]
-    exit_status: int
-    last_words: str
-    printed: str
-    root: str
-
-
-def watch(
-    argv: Sequence[str],
-    working_directory: Path,
-    variables: Mapping[str, str],
-    *,
-    echo: bool = False,
-) -> Watched:
-    """Run a command in a copy of its project, and return what was seen.
-
-    Args:
-        argv: The command.
-        working_directory: Where it is to run.
-        variables: Environment of the machine.
-        echo: Show what the command prints.
-
-    Raises:
-        BadCallError: The command cannot be started.
-    """
-    with tempfile.TemporaryDirectory(prefix="reprobundle-forecast-") as folder:
-        place = Path(folder).resolve()
-        launched = _run(tuple(argv), place, working_directory, variables, echo=echo)
-        said = launched.session.stderr.read_text(errors="replace").splitlines()
-        return Watched(
-            processes=read_events(launched.session.events),
-            exit_status=launched.exit_status,
-            last_words=said[-1] if said else "",
-            printed=launched.session.stdout.read_text(errors="replace"),
-            root=f"{place / 'project'}/",
-        )
+    report = judge(
+        watched.processes,
+        subject.command.argv,
+        torch=torch,
+        memory_bytes=memory_bytes,
+        gaps=subject.gaps,
+    )
+    return msgspec.structs.replace(
+        _without(report, watched.root), bundle=subject.bundle
+    )
 
 
 def _without(report: ForecastReport, root: str) -> ForecastReport:
@@ -142,44 +90,13 @@ def _without(report: ForecastReport, root: str) -> ForecastReport:
     return place(report, operators=tuple(operators), float64=tuple(sites))
 
 
-def _run(
-    argv: tuple[str, ...],
-    folder: Path,
-    working_directory: Path,
-    variables: Mapping[str, str],
-    echo: bool,
-) -> Launched:
-    project = find_project(working_directory, None)
-    python = find_python(argv, variables.get("PATH"))
-    if python is None:
-        raise BadCallError("no Python interpreter is on the path")
-    scratch = folder / "project"
-    for name in list_files(project, exclude=frozenset()):
-        target = scratch / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(project.root / name, target)
-    scratch.mkdir(exist_ok=True)
-    session = make_session(
-        folder / "session", scratch, seed=None, device="cpu", pass_name="forecast"
-    )
-    inner = working_directory.resolve().relative_to(project.root)
-    return launch(
-        runnable_argv(recorded_argv(argv, project.root), scratch, python, device="cpu"),
-        session=session,
-        working_directory=scratch / inner,
-        environment=run_environment(
-            variables, {}, scratch=scratch, python=python, device="cpu"
-        ),
-        echo=echo,
-    )
-
-
 def judge(
     processes: Sequence[EventFile],
     argv: tuple[str, ...],
     *,
     torch: str = "",
     memory_bytes: int | None = None,
+    gaps: tuple[str, ...] = (),
 ) -> ForecastReport:
     """Return the forecast that follows from events.
 
@@ -188,6 +105,7 @@ def judge(
         argv: The command.
         torch: Target version; the one that ran by default.
         memory_bytes: Memory of the Mac; all usual sizes by default.
+        gaps: What else is known to be missing.
 
     Raises:
         BadCallError: torch was never imported, or there is no table for its version.
@@ -214,7 +132,7 @@ def judge(
         or not operators
         or (memory_bytes is not None and fits[0].fit == "cannot")
     )
-    gaps = tuple(_gaps(events, steered=steered))
+    gaps = (*gaps, *_gaps(events, steered=steered))
     unknown = bool(gaps) or any(one.place == "unknown" for one in operators)
     return ForecastReport(
         command=argv,

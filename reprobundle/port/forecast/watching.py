@@ -1,0 +1,93 @@
+"""Run a command on the CPU, in a copy of its project, under the recorder."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from reprobundle.port.forecast.subject import Subject
+from reprobundle.run.command import run_environment, runnable_argv
+from reprobundle.run.events import EventFile, read_events
+from reprobundle.run.launch import Launched, launch, make_session
+
+# What the recorder reads beside its configuration, in a forecast alone.
+ASKED_FILE = "forecast.json"
+
+
+class Watched(NamedTuple):
+    """A run on the CPU.
+
+    Attributes:
+        processes: Events of all its processes.
+        exit_status: Of the command.
+        last_words: Last line of its standard error.
+        printed: Its standard output.
+        root: The copy of the project, with a slash at its end.
+    """
+
+    processes: tuple[EventFile, ...]
+    exit_status: int
+    last_words: str
+    printed: str
+    root: str
+
+
+def watch(
+    subject: Subject,
+    *,
+    asked: Mapping[str, object] | None = None,
+    echo: bool = False,
+) -> Watched:
+    """Run a command, and return what was seen.
+
+    Args:
+        subject: The command and its files.
+        asked: What the recorder is told: ``dry``, and the operators to ``refuse``.
+        echo: Show what the command prints.
+
+    Raises:
+        BadCallError: The command cannot be started.
+    """
+    with tempfile.TemporaryDirectory(prefix="reprobundle-forecast-") as folder:
+        place = Path(folder).resolve()
+        launched = _run(subject, place, asked or {}, echo=echo)
+        said = launched.session.stderr.read_text(errors="replace").splitlines()
+        return Watched(
+            processes=read_events(launched.session.events),
+            exit_status=launched.exit_status,
+            last_words=said[-1] if said else "",
+            printed=launched.session.stdout.read_text(errors="replace"),
+            root=f"{place / 'project'}/",
+        )
+
+
+def _run(
+    subject: Subject, folder: Path, asked: Mapping[str, object], *, echo: bool
+) -> Launched:
+    scratch = folder / "project"
+    subject.fill(scratch)
+    command = subject.command
+    session = make_session(
+        folder / "session",
+        scratch,
+        seed=command.seed,
+        device="cpu",
+        pass_name="forecast",
+    )
+    (session.folder / ASKED_FILE).write_text(json.dumps(dict(asked)))
+    return launch(
+        runnable_argv(command.argv, scratch, subject.python, device="cpu"),
+        session=session,
+        working_directory=scratch / command.working_directory,
+        environment=run_environment(
+            subject.variables,
+            command.environment,
+            scratch=scratch,
+            python=subject.python,
+            device="cpu",
+        ),
+        echo=echo,
+    )
