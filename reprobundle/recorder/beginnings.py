@@ -142,8 +142,7 @@ class Beginnings:
             return True
         if torch._C._functorch.peek_interpreter_stack() is not None:
             return True
-        capturing = torch.cuda.is_current_stream_capturing
-        return self._devices.cuda_in_use and bool(capturing())
+        return self._devices.are_capturing
 
     def _unique(self, name: str) -> str:
         count = self._names[name] = self._names.get(name, 0) + 1

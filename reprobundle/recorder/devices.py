@@ -3,14 +3,16 @@
 # ruff: noqa: ANN401 -- objects of the user's libraries pass through here
 from __future__ import annotations
 
-import sys
+from .hardware import device_kinds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import ModuleType
     from typing import Any
 
+    from .facts import Probe
+    from .hardware.kind import DeviceKind
     from .session import Session
 
 _HOST = ("cpu", "meta")
@@ -28,33 +30,39 @@ class Devices:
         self._session = session
         self._seen: set[str] = set()
         self._torch: Any = None
-        self._cuda_in_use: Callable[[], bool] | None = None
+        self._off_host = self._strange = False
+        self._kinds: tuple[DeviceKind, ...] = ()
+        self._accelerators: tuple[DeviceKind, ...] = ()
         self.on_accelerator: Callable[[], None] | None = None
         self.on_possible: Callable[[], None] | None = None
 
     def use_torch(self, torch: ModuleType) -> None:
         """Learn which accelerators this build of torch can use at all."""
         self._torch = torch
-        version = getattr(torch, "version", None)
-        if getattr(version, "cuda", None) or getattr(version, "hip", None):
-            self._cuda_in_use = torch.cuda.is_initialized
+        self._kinds = device_kinds(torch)
+        self._accelerators = tuple(
+            kind for kind in self._kinds if kind.type not in _HOST
+        )
+        if any(kind.starts_unseen for kind in self._accelerators):
             self._call(self.on_possible)
 
     def continue_in_fork(self) -> None:
         """See everything anew: a fork reports for itself."""
         self._seen = set()
+        self._off_host = self._strange = False
 
     def note(self, device_type: str, seen_on: str) -> None:
         """Report that a tensor was seen on a device of this type."""
         if device_type in self._seen:
             return
         self._seen.add(device_type)
-        name = device_type
-        if device_type == "mps" and sys.platform != "darwin":
-            # No Apple GPU exists there; nothing measured on it may pass for one.
-            name = "mps-standin"
-        self._session.emit("device", device=name, seen_on=seen_on)
+        names = {kind.type: kind.name for kind in self._kinds}
+        self._session.emit(
+            "device", device=names.get(device_type, device_type), seen_on=seen_on
+        )
         if device_type not in _HOST:
+            self._off_host = True
+            self._strange |= device_type not in names
             self._call(self.on_possible)
             self._call(self.on_accelerator)
 
@@ -76,24 +84,29 @@ class Devices:
     def look_at_end(self) -> None:
         """Report devices that held tensors although no module or optimizer did.
 
-        At the end a question can no longer change the run: only then is MPS asked.
+        At the end a question can no longer change the run.
         """
-        if self.cuda_in_use:
-            self.note("cuda", "torch.cuda")
-        torch = self._torch
-        available = torch is not None and torch.backends.mps.is_available()
-        if available and torch.mps.driver_allocated_memory() > 0:
-            self.note("mps", "torch.mps")
+        for kind in self._accelerators:
+            if kind.held_tensors():
+                self.note(kind.type, f"torch.{kind.type}")
+
+    def in_use(self) -> list[DeviceKind]:
+        """Return the kinds that this process uses, the CPU first."""
+        return [kind for kind in self._kinds if kind.is_used(self._seen)]
+
+    def accelerators_in_use(self) -> list[DeviceKind]:
+        """Return the kinds that this process uses beside the CPU."""
+        return [kind for kind in self._accelerators if kind.is_used(self._seen)]
+
+    def facts(self) -> Iterator[Probe]:
+        """Yield the probes about every accelerator, used or not."""
+        for kind in self._accelerators:
+            yield from kind.facts(used=kind.is_used(self._seen))
 
     @property
-    def cuda_in_use(self) -> bool:
-        """Tell whether the user's code has initialised CUDA in this process."""
-        return self._cuda_in_use is not None and self._cuda_in_use()
-
-    @property
-    def mps_in_use(self) -> bool:
-        """Tell whether a tensor was seen on MPS."""
-        return "mps" in self._seen
+    def are_capturing(self) -> bool:
+        """Tell whether a device in use captures work into a graph now."""
+        return any(kind.is_capturing() for kind in self.accelerators_in_use())
 
     def synchronize(self) -> str:
         """Wait for the accelerator in use.
@@ -103,34 +116,21 @@ class Devices:
             waited for, ``none`` when it could not be, ``capturing`` while work is
             captured into a graph and not done.
         """
-        if self._cuda_in_use is not None and self._cuda_in_use():
-            return self._wait_for_cuda()
-        if len(self._seen) > 1 or "cpu" not in self._seen:
-            return self._wait_for_others()
-        return "cpu"
+        if self._strange:
+            return "none"
+        for kind in self._accelerators:
+            if kind.is_used(self._seen):
+                return self._wait_for(kind)
+        return "none" if self._off_host else "cpu"
 
-    def _wait_for_cuda(self) -> str:
+    def _wait_for(self, kind: DeviceKind) -> str:
         try:
-            # A wait while a graph is captured would make the capture fail.
-            if self._torch.cuda.is_current_stream_capturing():
+            if kind.is_capturing():
                 return "capturing"
-            self._torch.cuda.synchronize()
+            kind.synchronize()
         except Exception as error:
             # A sticky error of an earlier kernel: it is the user's, and comes up again
             # at the next call of theirs.
-            self._session.trouble("synchronize cuda", error)
+            self._session.trouble(f"synchronize {kind.type}", error)
             return "none"
-        return "cuda"
-
-    def _wait_for_others(self) -> str:
-        others = [name for name in self._seen if name not in _HOST]
-        if not others:
-            return "cpu"
-        if others != ["mps"]:
-            return "none"
-        try:
-            self._torch.mps.synchronize()
-        except Exception as error:
-            self._session.trouble("synchronize mps", error)
-            return "none"
-        return "mps"
+        return kind.type

@@ -11,8 +11,9 @@ import os
 import sys
 
 from . import environment, linux_state, macos, variables
-from .availability import mps_obstacle
 from .facts import UnknownFactError, measured
+from .hardware.mps_obstacle import mps_obstacle
+from .hardware.obstacle import Machine
 from .jsontext import encode
 
 TYPE_CHECKING = False
@@ -95,9 +96,10 @@ def torch_probes(run: Run, platform: str) -> Iterator[Probe]:
         except UnknownFactError:
             return ""
 
-    def obstacle(part: int) -> str:
+    def obstacle(part: str) -> str:
         # The trial of a tensor is a fact of its own.
-        return mps_obstacle(torch(), platform, told, os.environ, tried=False)[part]
+        found = mps_obstacle(torch(), Machine(platform=platform, run=told))
+        return str(getattr(found, part, ""))
 
     yield "torch.version", "torch.__version__", lambda: str(torch().__version__)
     yield "torch.file", "torch.__file__", lambda: os.path.dirname(torch().__file__)
@@ -108,8 +110,8 @@ def torch_probes(run: Run, platform: str) -> Iterator[Probe]:
         lambda: bool(torch().backends.mps.is_available()),
     )
     yield "mps.trial", "2 + 2 on mps", lambda: trial(torch())
-    yield "mps.cause", "availability", lambda: obstacle(0)
-    yield "mps.remedy", "availability", lambda: obstacle(1)
+    yield "mps.cause", "availability", lambda: obstacle("cause")
+    yield "mps.remedy", "availability", lambda: obstacle("remedy")
 
 
 def trial(torch: Any) -> str:

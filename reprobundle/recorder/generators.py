@@ -86,7 +86,7 @@ class Generators:
             "numpy.random",
             lambda: {"numpy": numpy_state(modules["numpy.random"])},
         )
-        self._add(states, "torch", lambda: self._torch_states(modules["torch"]))
+        self._add(states, "torch", self._torch_states)
         if states:
             self._send("final", states)
         draws = self._device_draws(modules.get("torch"))
@@ -99,13 +99,9 @@ class Generators:
         Only at the end: drawing takes memory on the device. After an error there the
         device may refuse, and then its draws stay unknown.
         """
-        devices = []
-        if torch is not None and self._devices.cuda_in_use:
-            devices += [f"cuda:{n}" for n in range(torch.cuda.device_count())]
-        if torch is not None and self._devices.mps_in_use:
-            devices.append("mps")
         draws: Fingerprints = {}
-        for device in devices:
+        kinds = self._devices.accelerators_in_use()
+        for device in [place for kind in kinds for place in kind.generator_places()]:
             try:
                 draws[f"torch.{device}"] = torch_draws(torch, device)
             except Exception as error:
@@ -118,14 +114,12 @@ class Generators:
         if module in sys.modules:
             states.update(self._session.attempt("generators " + module, read) or {})
 
-    def _torch_states(self, torch: Any) -> Fingerprints:
-        states = {"torch.cpu": torch_state(torch.default_generator)}
-        if self._devices.cuda_in_use:
-            for number, generator in enumerate(torch.cuda.default_generators):
-                states[f"torch.cuda:{number}"] = torch_state(generator)
-        if self._devices.mps_in_use:
-            states["torch.mps"] = fingerprint(bytes(torch.mps.get_rng_state().tolist()))
-        return states
+    def _torch_states(self) -> Fingerprints:
+        return {
+            f"torch.{place}": state_fingerprint(state)
+            for kind in self._devices.in_use()
+            for place, state in kind.generator_states()
+        }
 
     def _send(self, when: str, states: Fingerprints) -> None:
         self._session.emit("generators", when=when, fingerprints=states)
@@ -164,7 +158,12 @@ def numpy_draws(module: Any) -> Fingerprints:
 
 def torch_state(generator: Any) -> str:
     """Return the fingerprint of the state of one torch generator."""
-    return fingerprint(bytes(generator.get_state().tolist()))
+    return state_fingerprint(generator.get_state())
+
+
+def state_fingerprint(state: Any) -> str:
+    """Return the fingerprint of a state, a CPU tensor of bytes."""
+    return fingerprint(bytes(state.tolist()))
 
 
 def torch_draws(torch: Any, device: str = "cpu") -> str:

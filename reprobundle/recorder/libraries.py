@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 
 from . import system_libraries
-from .accelerators import device_probes
 from .facts import UnknownFactError, measured, send
 from .switches import switch_probes
 
@@ -71,9 +70,8 @@ class Libraries:
 
     def on_accelerator(self) -> None:
         """Send the facts of the device in use."""
-        torch = sys.modules.get("torch")
-        if torch is not None:
-            send(self._session, device_probes(torch, self._devices))
+        if "torch" in sys.modules:
+            send(self._session, self._devices.facts())
 
     def report_end(self) -> None:
         """Send what changed, and what could only be known now."""
@@ -82,7 +80,7 @@ class Libraries:
         if torch is None or not self._switches:
             return
         self._session.attempt("devices", self._devices.look_at_end)
-        send(self._session, device_probes(torch, self._devices))
+        send(self._session, self._devices.facts())
         send(self._session, self._changes(torch))
         mps = torch.backends.mps
         if mps.is_built():

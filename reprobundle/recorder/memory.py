@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .devices import Devices
+    from .hardware.kind import DeviceKind
     from .session import Session
     from .shapes import Shapes
 else:
@@ -75,15 +76,12 @@ class Memory:
     @property
     def device_in_use(self) -> bool:
         """Tell whether an allocator of a device is in use."""
-        return self._devices.cuda_in_use or self._devices.mps_in_use
+        return bool(self._devices.accelerators_in_use())
 
     def sample(
         self, point: str, *, whole: bool = False, held: dict[str, int] | None = None
     ) -> None:
         """Take one sample of a named point, after waiting for the device in use.
-
-        On MPS a buffer that a queued kernel still uses is counted although nobody
-        holds it.
 
         Args:
             point: ``start``, ``torch imported``, ``step 8``, ``end`` …
@@ -146,38 +144,16 @@ class Memory:
 
     def _counters(self, *, whole: bool) -> dict[str, int]:
         counters = host_memory.process_counters(whole=whole)
-        if self.device_in_use:
-            self._session.attempt("memory cuda", self._add_cuda, counters, whole)
-            self._session.attempt("memory mps", self._add_mps, counters, whole)
+        for kind in self._devices.accelerators_in_use():
+            self._session.attempt(
+                f"memory {kind.type}", self._add, kind, counters, whole
+            )
         return counters
 
-    def _add_cuda(self, counters: dict[str, int], whole: bool) -> None:
-        if not self._devices.cuda_in_use:
-            return
-        cuda = self._torch.cuda
-        # One call for all figures; ``memory_allocated`` would flatten a large table
-        # for each of them.
-        stats = [
-            cuda.memory_stats_as_nested_dict(number)
-            for number in range(cuda.device_count())
-        ]
-        counters["cuda_allocated"] = _sum(stats, "allocated_bytes", "current")
-        counters["cuda_reserved"] = _sum(stats, "reserved_bytes", "current")
-        if whole:
-            counters["cuda_peak_allocated"] = _sum(stats, "allocated_bytes", "peak")
-
-    def _add_mps(self, counters: dict[str, int], whole: bool) -> None:
-        if not self._devices.mps_in_use:
-            return
-        mps = self._torch.mps
-        counters["mps_allocated"] = mps.current_allocated_memory()
-        counters["mps_driver"] = mps.driver_allocated_memory()
-        if whole and hasattr(mps, "recommended_max_memory"):
-            counters["mps_recommended_max"] = mps.recommended_max_memory()
-
-
-def _sum(stats: list[dict[str, Any]], counter: str, which: str) -> int:
-    return sum(device[counter]["all"][which] for device in stats if counter in device)
+    @staticmethod
+    def _add(kind: DeviceKind, counters: dict[str, int], whole: bool) -> None:
+        # What was read before one counter fails stays.
+        counters.update(kind.counters(whole=whole))
 
 
 class Sampler:

@@ -7,6 +7,7 @@ from _thread import get_ident
 
 from .callers import caller, torch_worker
 from .facts import send
+from .hardware import device_kinds
 from .made_generators import rebind
 from .replace import replace
 
@@ -63,11 +64,11 @@ class Seeds:
         send(self._session, [read])
         for name in ("manual_seed", "seed"):
             self._watch(torch.random, name, f"torch.{name}", torch)
-        for name in ("manual_seed", "manual_seed_all", "seed", "seed_all"):
-            origin = getattr(torch.cuda, "random", torch.cuda)
-            self._watch(torch.cuda, name, f"torch.cuda.{name}", origin)
-        if hasattr(torch, "mps"):
-            self._watch(torch.mps, "manual_seed", "torch.mps.manual_seed")
+        for kind in device_kinds(torch):
+            module = getattr(torch, kind.type, None)
+            for name in kind.seed_functions if module else ():
+                origin = getattr(module, "random", module)
+                self._watch(module, name, f"torch.{kind.type}.{name}", origin)
         self._made.watch_torch(torch)
 
     def _watch(self, module: Any, name: str, label: str, *aliases: Any) -> None:

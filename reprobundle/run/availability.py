@@ -45,7 +45,7 @@ def obstacle(
 
 
 def _asked(python: Path, device: str, environment: Mapping[str, str]) -> dict[str, str]:
-    script = recorder_folder() / "availability.py"
+    script = recorder_folder() / "entry" / "ask_device.py"
     try:
         done = subprocess.run(
             [str(python), str(script), device],

@@ -21,8 +21,9 @@ from reprobundle.port.doctor.causes import causes, oldest_macos
 from reprobundle.port.doctor.doctor import judge
 from reprobundle.port.doctor.folders import folder_checks
 from reprobundle.recorder import examination, macos, variables
-from reprobundle.recorder.availability import mps_obstacle
 from reprobundle.recorder.facts import UnknownFactError, measured
+from reprobundle.recorder.hardware.mps_obstacle import mps_obstacle
+from reprobundle.recorder.hardware.obstacle import Machine
 from reprobundle.report.examined import render_doctor
 from tests.recorder.test_environment import SYSCTL, mac_run
 
@@ -170,7 +171,10 @@ def test_replay_and_doctor_want_the_same_macos(torch, oldest):
         is_macos_or_newer=is_newer,
     )
     module = SimpleNamespace(backends=SimpleNamespace(mps=mps), __version__=torch)
-    cause, _ = mps_obstacle(module, "darwin", lambda _: "", {}, tried=False)
+    machine = Machine(platform="darwin", run=lambda _: "", environ={})
+    found = mps_obstacle(module, machine)
+    assert found is not None
+    cause = found.cause
     assert asked == [oldest]
     assert str(oldest) in cause
     assert oldest_macos(torch)[0] == oldest

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from reprobundle.recorder import (
-    accelerators,
     environment,
     libraries,
     linux_state,
@@ -17,6 +16,7 @@ from reprobundle.recorder import (
     variables,
 )
 from reprobundle.recorder.facts import UnknownFactError, measured, send
+from reprobundle.recorder.hardware import device_kinds
 from reprobundle.run.events import FactEvent, MemoryEvent
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="reads Linux files")
@@ -83,12 +83,7 @@ class Anything:
         return Anything()
 
 
-class InUse:
-    cuda_in_use = mps_in_use = True
-
-
 FAKE: Any = Anything()
-DEVICES: Any = InUse()
 PROBES = {
     probe[0]: probe
     for probes in (
@@ -100,7 +95,7 @@ PROBES = {
         libraries.numpy_probes(FAKE),
         libraries.torch_probes(FAKE),
         switches.switch_probes(FAKE),
-        accelerators.device_probes(FAKE, DEVICES),
+        *(kind.facts(used=True) for kind in device_kinds(FAKE)),
         libraries.end_probes(),
     )
     for probe in probes

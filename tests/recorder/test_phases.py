@@ -376,7 +376,7 @@ def test_devices_without_modules_are_found_at_the_end(session):
     result.look_at_end()
     seen = {(event["device"], event["seen_on"]) for event in session.events}
     assert seen >= {("cuda", "torch.cuda")}
-    assert result.mps_in_use
+    assert [kind.type for kind in result.accelerators_in_use()] == ["cuda", "mps"]
 
 
 def test_devices_that_hold_nothing_are_not_reported_at_the_end(session):
@@ -386,7 +386,7 @@ def test_devices_that_hold_nothing_are_not_reported_at_the_end(session):
 
 def test_mps_on_another_system_is_a_stand_in(session, monkeypatch):
     for platform, name in (("linux", "mps-standin"), ("darwin", "mps")):
-        monkeypatch.setattr("reprobundle.recorder.devices.sys.platform", platform)
+        monkeypatch.setattr("reprobundle.recorder.hardware.sys.platform", platform)
         torch = Torch()
         result = devices(session, torch)
         result.note_tensors(

@@ -7,11 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from reprobundle.recorder.availability import (
-    cuda_obstacle,
-    mps_obstacle,
-    oldest_macos,
-)
+from reprobundle.recorder.availability import obstacle as obstacle_of
+from reprobundle.recorder.hardware.mps_obstacle import oldest_macos
+from reprobundle.recorder.hardware.obstacle import Machine
 from reprobundle.recorder.hiding import hide_accelerators
 
 
@@ -73,8 +71,20 @@ def mac(sysctl=ARM, displays=METAL, macos="13.7.4\n"):
     return lambda argv: answers[argv[0].rpartition("/")[2]]
 
 
+def asked(torch, device, platform, run=None, environ=None, tried=True):
+    machine = Machine(
+        platform=platform, run=run or mac(), environ=environ or {}, tried=tried
+    )
+    found = obstacle_of(torch, device, machine)
+    return (found.cause, found.remedy) if found else ("", "")
+
+
 def obstacle(torch, platform="darwin", run=None, environ=None, tried=True):
-    return mps_obstacle(torch, platform, run or mac(), environ or {}, tried=tried)
+    return asked(torch, "mps", platform, run, environ, tried)
+
+
+def cuda_obstacle(torch, environ=None):
+    return asked(torch, "cuda", "linux", environ=environ)
 
 
 @pytest.mark.parametrize(
@@ -167,12 +177,10 @@ def test_a_device_that_loses_what_it_was_given_is_no_device():
     assert "does not give back" in obstacle(torch)[0]
 
 
-def test_each_cause_why_cuda_is_missing_has_its_remedy(monkeypatch):
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+def test_each_cause_why_cuda_is_missing_has_its_remedy():
     assert "neither CUDA nor ROCm" in cuda_obstacle(fake())[0]
     assert "no usable GPU" in cuda_obstacle(fake(cuda="12.8"))[0]
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    cause, remedy = cuda_obstacle(fake(cuda="12.8"))
+    cause, remedy = cuda_obstacle(fake(cuda="12.8"), {"CUDA_VISIBLE_DEVICES": ""})
     assert "hides every GPU" in cause
     assert remedy == "unset CUDA_VISIBLE_DEVICES"
 
