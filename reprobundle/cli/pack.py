@@ -82,8 +82,8 @@ def _devices(device: str, mappings: tuple[DeviceMapping, ...]) -> tuple[str, ...
     "--hash-only",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="A file or folder whose content stays here: the bundle keeps size and digest, "
-    "and its holder replays with --data.",
+    help="A file, folder or output whose content stays here: the bundle keeps size and "
+    "digest. The holder of an input replays with --data.",
 )
 @click.option(
     "--pin",
@@ -106,7 +106,14 @@ def _devices(device: str, mappings: tuple[DeviceMapping, ...]) -> tuple[str, ...
     "stand_ins",
     multiple=True,
     metavar="PATH=SAMPLE",
-    help="The same, with a sample in its place that everybody can run.",
+    help="The same, with a sample in its place: everybody can run one of an input, and "
+    "see the form of an output.",
+)
+@click.option(
+    "--keep-summaries",
+    is_flag=True,
+    help="Keep shapes, counts and moments of outputs that --hash-only and --stand-in "
+    "withhold.",
 )
 @click.option(
     "--allow-sensitive",
@@ -238,6 +245,7 @@ def pack(
     exclude: tuple[Path, ...],
     hash_only: tuple[Path, ...],
     stand_ins: tuple[str, ...],
+    keep_summaries: bool,
     pinned: tuple[Path, ...],
     external: ExternalChoice,
     allow_sensitive: tuple[str, ...],
@@ -294,6 +302,7 @@ def pack(
         exclude=exclude,
         hash_only=hash_only,
         stand_ins=stand_ins,
+        keep_summaries=keep_summaries,
         pinned=pinned,
         external=external,
         allow_sensitive=allow_sensitive,

@@ -25,7 +25,7 @@ from reprobundle.pack.passes import PassName
 from reprobundle.pack.preparation import Prepared
 from reprobundle.pack.sealing import Sealing
 from reprobundle.pack.selection import Selected, select
-from reprobundle.pack.withholding import excluded_remarks
+from reprobundle.pack.withholding import excluded_remarks, refuse_unknown
 from reprobundle.run.assemble import assemble
 from reprobundle.run.command import recorded_argv
 from reprobundle.run.execute import PassPlan, execute
@@ -86,6 +86,7 @@ class PackJob:
             withheld=self.selected.withheld,
         )
         done = self._told_of_excluded(self._assemble(run, role="reference"))
+        refuse_unknown(self.selected.withholding, done.record.outputs, self.options)
         self._keep_draws(done)
         if not done.record.outputs and not self.options.expect_failure:
             raise PackRefusedError(
@@ -156,12 +157,12 @@ class PackJob:
 
     def stand_in_pass(self) -> list[Assembled]:
         """Run the command on the samples, if there are any."""
-        if not self.prepared.withholding.stand_ins:
+        samples = self.selected.withholding.stand_ins
+        if not samples:
             return []
         self.say("stand-in pass: running it on the samples")
         plan = stand_in_plan(
-            self._plan(self.selected.names, self.prepared.command),
-            self.prepared.withholding.stand_ins,
+            self._plan(self.selected.names, self.prepared.command), samples
         )
         run = execute(plan, self.folder / "run-stand-in")
         if (run.launched.exit_status != 0) != self.options.expect_failure:
@@ -172,9 +173,7 @@ class PackJob:
                 "--hash-only",
             )
         done = self._assemble(run, role="claim", claim=STAND_IN)
-        return [
-            with_remarks(done, stand_in_remarks(self.prepared.withholding.stand_ins))
-        ]
+        return [with_remarks(done, stand_in_remarks(samples))]
 
     def restart_pass(self) -> Assembled:
         """Stop the command after a checkpoint, resume it, run it to its end."""
@@ -248,6 +247,13 @@ class PackJob:
         results = {comparison.result for comparison in comparisons}
         self.repeatable = results <= {"bit-identical", "within-tolerance"}
 
+    def withheld(self, runs: list[Assembled]) -> list[Assembled]:
+        """Return the runs as they may be sealed: without results that stay here.
+
+        This comes after all comparisons, which take the whole content.
+        """
+        return [self.selected.withholding.results.applied(run) for run in runs]
+
     def write(
         self, runs: list[Assembled], progress: Callable[[int], None] | None
     ) -> SealedBundle:
@@ -264,7 +270,7 @@ class PackJob:
 
     def _told_of_excluded(self, done: Assembled) -> Assembled:
         """Return the reference with a remark on each excluded file that it read."""
-        read = self.prepared.withholding.excluded & done.accesses.read
+        read = self.selected.withholding.excluded & done.accesses.read
         repeats = "repeat" in self.options.passes
         return with_remarks(done, excluded_remarks(read, repeats=repeats))
 

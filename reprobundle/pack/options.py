@@ -28,8 +28,10 @@ class PackOptions:
         seed: Seed to set before the user's code, or None.
         inputs: Files or folders that count as inputs, even where git ignores them.
         exclude: Files or folders that are not put into the bundle.
-        hash_only: Files or folders of which the bundle keeps size and digest only.
+        hash_only: Files, folders or outputs of which the bundle keeps size and digest
+            only.
         stand_ins: ``PATH=SAMPLE``: the same, with a sample in the file's place.
+        keep_summaries: Keep the summaries of outputs that are withheld so.
         pinned: Files or folders outside the project of which the bundle keeps size and
             digest only.
         external: What happens to all other files that are read outside the project.
@@ -68,6 +70,7 @@ class PackOptions:
     exclude: tuple[Path, ...] = ()
     hash_only: tuple[Path, ...] = ()
     stand_ins: tuple[str, ...] = ()
+    keep_summaries: bool = False
     pinned: tuple[Path, ...] = ()
     external: ExternalChoice = "include"
     allow_sensitive: tuple[str, ...] = ()

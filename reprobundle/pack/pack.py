@@ -88,6 +88,7 @@ def _made(
     runs += job.counterpart_passes()
     # Somebody may have attached a replay to it while the passes ran.
     refuse_overwriting(options.output, force=options.force)
+    runs = job.withheld(runs)
     sealed = job.write(runs, progress)
     return runs, sealed
 

@@ -129,7 +129,7 @@ def _copied(
     named = (
         *(path for path in given if _is_inside(path, root)),
         *(path for path in hashed if _is_inside(path, root) and path.exists()),
-        *(root / name for name in samples),
+        *(root / name for name in samples if (root / name).is_file()),
     )
     stage = make_stage(root, names, folder / "stage", named)
     return stage, withholding(options, stage, root=root, samples=samples)

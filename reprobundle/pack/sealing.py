@@ -10,6 +10,7 @@ from reprobundle.errors import PackRefusedError, UnsafeNameError
 from reprobundle.format.canonical import encode
 from reprobundle.format.digests import digest_bytes, digest_file
 from reprobundle.format.policy import Policy
+from reprobundle.format.record import WithheldFile
 from reprobundle.format.writer import SealedBundle, Source, write_bundle
 from reprobundle.pack.options import PackOptions
 from reprobundle.pack.preparation import Prepared
@@ -66,7 +67,10 @@ class Sealing:
         """
         sources = [*self._fixed_sources()]
         runs = self.cut_to_budget(runs)
-        refuse_copies(self.selected.withheld, self._kept_digests(runs))
+        refuse_copies(
+            [*self.selected.withheld, *_withheld_results(runs)],
+            self._kept_digests(runs),
+        )
         sources.extend(_admitted_runs(self.prepared.gate, sources, runs))
         size_bytes = sum(
             source.content.stat().st_size
@@ -89,14 +93,14 @@ class Sealing:
         prepared, selected = self.prepared, self.selected
         lock, pylock = prepared.resolved()
         yield from project_sources(prepared.stage, selected.contents)
-        yield from prepared.withholding.sources()
+        yield from selected.withholding.sources()
         yield from external_sources(selected.externals)
         yield from lock_sources(
             lock,
             prepared.project,
             pylock,
             explicit_list(Path(prepared.live.prefix)),
-            withheld=prepared.withholding.names,
+            withheld=selected.withholding.names,
         )
         yield Source("policy.json", "policy", encode(self.policy))
 
@@ -131,11 +135,25 @@ class Sealing:
         """Yield place and digest of what will be in the bundle."""
         for name in self.selected.contents.members:
             yield name, self.selected.digests[name]
-        for name, sample in self.prepared.withholding.stand_ins.items():
+        withholding = self.selected.withholding
+        for name, sample in {**withholding.of_results, **withholding.stand_ins}.items():
             yield f"the stand-in for {name}", digest_file(sample)
         for run in runs:
             for output in run.record.outputs:
-                yield f"output {output.name}", output.blake3
+                if output.stored != "withheld":
+                    yield f"output {output.name}", output.blake3
+
+
+def _withheld_results(runs: list[Assembled]) -> Iterator[WithheldFile]:
+    """Yield the results that stay here, of every run."""
+    for run in runs:
+        for output in run.record.outputs:
+            if output.stored == "withheld":
+                yield WithheldFile(
+                    name=f"output {output.name}",
+                    size_bytes=output.size_bytes,
+                    blake3=output.blake3,
+                )
 
 
 def _admitted_runs(

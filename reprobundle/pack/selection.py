@@ -10,6 +10,7 @@ from reprobundle.format.record import FileRead, WithheldFile
 from reprobundle.pack.contents import Contents, choose, externals
 from reprobundle.pack.options import PackOptions
 from reprobundle.pack.preparation import Prepared
+from reprobundle.pack.withholding import Withholding
 from reprobundle.run.accessed import accesses
 from reprobundle.run.events import read_events
 from reprobundle.run.finished import FinishedRun
@@ -25,12 +26,14 @@ class Selected:
         externals: Files from outside the project, by absolute path.
         digests: Staged name → BLAKE3, of what is held and of what is kept by digest.
         withheld: Files kept by digest only.
+        withholding: What stays here, told apart into files and results.
     """
 
     contents: Contents = dataclasses.field(default_factory=Contents)
     externals: Mapping[Path, FileRead] = dataclasses.field(default_factory=dict)
     digests: Mapping[str, str] = dataclasses.field(default_factory=dict)
     withheld: tuple[WithheldFile, ...] = ()
+    withholding: Withholding = dataclasses.field(default_factory=Withholding)
 
     @property
     def names(self) -> list[str]:
@@ -47,7 +50,8 @@ def select(options: PackOptions, prepared: Prepared, run: FinishedRun) -> Select
         BadCallError: ``--pin`` names nothing that was read.
     """
     access = accesses(read_events(run.launched.session.events), run.places)
-    stage, withholding = prepared.stage, prepared.withholding
+    stage = prepared.stage
+    withholding = prepared.withholding.seen(read=access.read, wrote=run.changed)
     declared = prepared.declared(options)
     named = {
         name
@@ -67,6 +71,7 @@ def select(options: PackOptions, prepared: Prepared, run: FinishedRun) -> Select
         ),
         digests=digests,
         withheld=withholding.files(stage, digests),
+        withholding=withholding,
     )
 
 

@@ -1,29 +1,34 @@
-"""Which files of the project stay out of the bundle, and how.
+"""Which files of the project and results of the run stay out of the bundle, and how.
 
 *Excluded* files are simply not there: the repeat pass shows whether the command needs
 them. *Hashed* files stay in the record by size and digest; who holds them can replay.
 A *stand-in* is a sample in the place of a hashed file, with which everybody can run
-the command, though not get the result.
+the command, though not get the result. Only the run shows which of the names are its
+results; in the place of one, a sample shows a reader the form and nothing runs on it.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from reprobundle.errors import BadCallError, PackRefusedError
 from reprobundle.format.manifest import STAND_INS
-from reprobundle.format.record import Remark, WithheldFile
+from reprobundle.format.record import Output, Remark, WithheldFile
 from reprobundle.format.writer import Source
 from reprobundle.pack.contents import Contents
 from reprobundle.pack.options import PackOptions
 from reprobundle.run.project import Stage
+from reprobundle.run.withheld_outputs import NONE, WithheldOutputs
 
 # The one member beside the copies of files that can be left out by its name.
 GIT_DIFF = "lock/git.diff"
+# What an output is called that is no file of the project.
+_NOT_FILES = ("record:", "metric:")
+MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -35,16 +40,40 @@ class Withholding:
             git's difference.
         hashed: Names of files kept by digest only.
         stand_ins: Hashed file → the sample that takes its place.
+        results: Outputs kept by digest only.
+        of_results: Output → the sample that shows its form.
+        old_results: Files that the run wrote anew without reading them: what lay there
+            before is no part of it.
     """
 
     excluded: frozenset[str] = frozenset()
     hashed: frozenset[str] = frozenset()
     stand_ins: Mapping[str, Path] = field(default_factory=dict)
+    results: WithheldOutputs = NONE
+    of_results: Mapping[str, Path] = field(default_factory=dict)
+    old_results: frozenset[str] = frozenset()
 
     @property
     def names(self) -> frozenset[str]:
         """Every file whose content stays out."""
-        return self.excluded | self.hashed
+        return self.excluded | self.hashed | self.old_results
+
+    def seen(self, *, read: Collection[str], wrote: Collection[str]) -> Withholding:
+        """Return the same, once a run has shown which files are its results.
+
+        Args:
+            read: Names of files that it read.
+            wrote: Names of files that it wrote.
+        """
+        old = self.hashed.intersection(wrote).difference(read)
+        staged = self.hashed - old
+        return dataclasses.replace(
+            self,
+            hashed=staged,
+            old_results=self.old_results | old,
+            stand_ins={n: s for n, s in self.stand_ins.items() if n in staged},
+            of_results={n: s for n, s in self.stand_ins.items() if n in wrote},
+        )
 
     def applied(self, contents: Contents) -> Contents:
         """Return `contents` without what is withheld."""
@@ -78,7 +107,7 @@ class Withholding:
 
     def sources(self) -> Iterator[Source]:
         """Yield the samples as members of the bundle."""
-        for name, sample in self.stand_ins.items():
+        for name, sample in {**self.of_results, **self.stand_ins}.items():
             yield Source(f"{STAND_INS}{name}", "stand-in", sample)
 
 
@@ -100,9 +129,12 @@ def withholding(
     excluded = set(
         _named(options.exclude, stage, root=root, folder=folder, option="--exclude")
     )
-    hashed = set(
-        _named(options.hash_only, stage, root=root, folder=folder, option="--hash-only")
-    )
+    hashed = {
+        name
+        for path in options.hash_only
+        for name in _below(project_name(folder / path, root), stage)
+    }
+    staged_samples = {name for name in samples if name in stage.names}
     twice = excluded & {*hashed, *samples}
     if twice:
         raise BadCallError(
@@ -111,9 +143,22 @@ def withholding(
         )
     return Withholding(
         excluded=frozenset(excluded),
-        hashed=frozenset({*hashed, *samples}),
+        hashed=frozenset({*hashed, *staged_samples}),
         stand_ins=samples,
+        results=WithheldOutputs(
+            names=frozenset({*_result_names(options, root), *samples}),
+            keep_summaries=options.keep_summaries,
+        ),
     )
+
+
+def _result_names(options: PackOptions, root: Path) -> Iterator[str]:
+    """Yield what the values of ``--hash-only`` may mean among the outputs."""
+    for path in options.hash_only:
+        text = path.as_posix()
+        is_value = text.startswith(_NOT_FILES)
+        inside = project_name(options.working_directory / path, root)
+        yield text if is_value or not inside else inside
 
 
 def stand_in_samples(
@@ -135,7 +180,7 @@ def stand_in_samples(
         path, sample = _stand_in(text, root=root, folder=folder)
         if not sample.is_file():
             raise BadCallError(f"--stand-in {text!r}: {str(sample)!r} is no file")
-        if sample.samefile(path):
+        if path.exists() and sample.samefile(path):
             raise BadCallError(
                 f"--stand-in {text!r}: a file cannot stand in for itself",
                 advice="give another file that holds a sample of the same form",
@@ -148,14 +193,19 @@ def stand_in_samples(
 
 
 def _stand_in(text: str, *, root: Path, folder: Path) -> tuple[Path, Path]:
+    """Return both sides: a file of the project first, else what the run may write."""
     parts = text.split("=")
-    for count in range(1, len(parts)):
-        path = folder / "=".join(parts[:count])
-        if path.is_file() and project_name(path, root):
-            return path, folder / "=".join(parts[count:])
+    ways = [
+        (folder / "=".join(parts[:count]), folder / "=".join(parts[count:]))
+        for count in range(1, len(parts))
+    ]
+    inside = [way for way in ways if project_name(way[0], root)]
+    for path, sample in inside:
+        if path.is_file() or (sample.is_file() and not path.exists()):
+            return path, sample
     raise BadCallError(
         f"--stand-in {text!r} is not of the form PATH=SAMPLE with a file of the "
-        "project as PATH",
+        "project or an output as PATH, and a file as SAMPLE",
         advice="for example --stand-in data/patients.csv=data/sample.csv",
     )
 
@@ -179,18 +229,22 @@ def _named(
         if option == "--exclude" and path.as_posix() == GIT_DIFF:
             yield GIT_DIFF
             continue
-        name = project_name(folder / path, root)
-        found = [
-            staged
-            for staged in stage.names
-            if name == "." or staged == name or staged.startswith(f"{name}/")
-        ]
+        found = _below(project_name(folder / path, root), stage)
         if not found:
             raise BadCallError(
                 f"{option} {str(path)!r} names no file of the project",
                 advice="give a path inside the project that git does not ignore",
             )
         yield from found
+
+
+def _below(name: str, stage: Stage) -> list[str]:
+    """Return the staged files that the name of a file or folder stands for."""
+    return [
+        staged
+        for staged in stage.names
+        if name == "." or staged == name or staged.startswith(f"{name}/")
+    ]
 
 
 def project_name(path: Path, root: Path) -> str:
@@ -220,6 +274,32 @@ def excluded_remarks(names: Iterable[str], *, repeats: bool) -> Iterator[Remark]
                 if repeats
                 else "no repeat pass shows whether it needs it"
             ),
+        )
+
+
+def refuse_unknown(
+    withheld: Withholding, outputs: Iterable[Output], call: PackOptions
+) -> None:
+    """Refuse a name that stands neither for a file of the project nor for an output.
+
+    Args:
+        withheld: What a run has shown of it.
+        outputs: What the run produced.
+        call: For the message.
+
+    Raises:
+        BadCallError: There is such a name.
+    """
+    known = tuple(outputs)
+    for name in withheld.results.unmatched(known):
+        staged = withheld.hashed | withheld.old_results
+        if any(one == name or one.startswith(f"{name}/") for one in staged):
+            continue
+        option = "--hash-only" if call.hash_only else "--stand-in"
+        produced = ", ".join(output.name for output in known[:MOST_NAMED]) or "none"
+        raise BadCallError(
+            f"{option} {name!r} names no file of the project and no output of the run",
+            advice=f"its outputs are {produced}; what it prints is kept whole",
         )
 
 

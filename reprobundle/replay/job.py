@@ -63,6 +63,7 @@ from reprobundle.run.restart import execute_restart
 from reprobundle.run.space import require_space
 from reprobundle.run.stand_ins import stand_in_plan, stand_in_remarks, with_remarks
 from reprobundle.run.withheld import problem
+from reprobundle.run.withheld_outputs import as_in_reference
 
 Say = Callable[[str], None]
 
@@ -212,7 +213,8 @@ class ReplayJob:
             ),
             sealed=self.extracted.sealed,
         )
-        assembled = self._within_budget(self._marked(assembled), reference, folder)
+        assembled = as_in_reference(self._marked(assembled), reference)
+        assembled = self._within_budget(assembled, reference, folder)
         drift = self.environment.remarks()
         samples = self.extracted.samples if reference.claim == STAND_IN else ()
         return with_remarks(assembled, [*drift, *stand_in_remarks(samples)])

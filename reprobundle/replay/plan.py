@@ -131,10 +131,11 @@ def make_plan(
     copies = supplied(
         tuple(text for text in data if text not in elsewhere), withheld.values()
     )
+    # A sample in the place of a result is there to be read, nothing runs on it.
     samples = {
-        path.removeprefix(STAND_INS): path
-        for path, member in bundle.members.items()
-        if member.role == "stand-in"
+        name: f"{STAND_INS}{name}"
+        for name in sorted(withheld)
+        if f"{STAND_INS}{name}" in bundle.members
     }
     feasible = claims or _feasible(known, samples, copies)
     of_claims = [run for run in sealed if run.record.claim in feasible]

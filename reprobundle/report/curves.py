@@ -62,12 +62,17 @@ def find_curves(
     others = {one.name: one for one in replay.outputs} if replay else {}
     found: list[Curve] = []
     for output in reference.outputs:
-        if output.kind != "table" or output.stored == "none":
+        if output.kind != "table" or not output.member:
             continue
         ours = _numbers(output, reference_content.open)
         other = others.get(output.name)
         theirs: dict[str, list[float]] = {}
-        if other is not None and replay_content is not None and other.kind == "table":
+        if (
+            other is not None
+            and other.member
+            and replay_content is not None
+            and other.kind == "table"
+        ):
             theirs = _numbers(other, replay_content.open)
         is_ignored = ignores(policy, output.name)
         found += _curves(output.name, ours, theirs, lambda key: is_ignored((key,)))  # noqa: B023

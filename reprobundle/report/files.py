@@ -83,12 +83,15 @@ def output_lines(
 
 def _output_rows(output: Output, *, verbose: bool) -> list[Row]:
     size = text.size(output.size_bytes)
-    if len(output.arrays) == 1 and not output.arrays[0].name:
+    withheld = output.stored == "withheld"
+    if len(output.arrays) == 1 and not output.arrays[0].name and not withheld:
         array = output.arrays[0]
         return [_array_row(output.name, array, size, output.kind, output.role)]
     shape = "" if output.rows is None else text.plural(output.rows, _row_noun(output))
     if output.arrays:
         shape = text.plural(len(output.arrays), "array")
+    if withheld:
+        shape = ", ".join(["withheld", *([shape] if shape else [])])
     rows: list[Row] = [
         (
             Span(output.name),

@@ -99,9 +99,11 @@ def _output(output: Output) -> str:
     rest = f" and {text.plural(more, 'more array')}" if more > 0 else ""
     inner = f"  {shapes}{rest}" if shapes else ""
     role = f", {output.role}" if output.role not in ("", output.format) else ""
-    return (
-        f"{output.name}  {output.format}, {text.size(output.size_bytes)}{role}{inner}"
-    )
+    size = text.size(output.size_bytes)
+    kept = ""
+    if output.stored == "withheld":
+        kept = f", blake3 {text.digest(output.blake3)}; its content stays here"
+    return f"{output.name}  {output.format}, {size}{role}{inner}{kept}"
 
 
 def _seeds(record: Record) -> str:

@@ -25,6 +25,9 @@ from reprobundle.verify.summing_up import (
     uncompared,
 )
 
+BY_DIGEST = "byte for byte the same by digest; its author keeps the content"
+_NOT_KNOWN = "whether the values agree within the tolerance is not known"
+
 
 def compare_output(
     reference: Output,
@@ -55,7 +58,8 @@ def compare_output(
     if (reference.size_bytes, reference.blake3) == (replay.size_bytes, replay.blake3):
         # Both have the same bytes; what is in them is told by their summaries.
         parts = compare_summaries(reference, replay)
-        return concluded(reference, "bit-identical", "", parts)
+        reason = BY_DIGEST if reference.stored == "withheld" else ""
+        return concluded(reference, "bit-identical", reason, parts)
     return _by_content(sides)
 
 
@@ -71,10 +75,23 @@ def _by_structure(sides: Sides) -> OutputComparison:
 
 def _by_content(sides: Sides) -> OutputComparison:
     """Read both sides and compare what is in them."""
+    if "withheld" in (sides.reference.stored, sides.replay.stored):
+        return _withheld(sides)
     if "sample" in (sides.reference.stored, sides.replay.stored):
         return _by_samples(sides)
     unread = _unread(sides)
     return _without_content(sides, unread) if unread else compare_contents(sides)
+
+
+def _withheld(sides: Sides) -> OutputComparison:
+    """Tell what is known of bytes that differ and that nobody may look at."""
+    parts = compare_summaries(sides.reference, sides.replay)
+    if any(part.problem for part in parts):
+        problem = first_problem(parts)
+        return concluded(sides.reference, "outside-tolerance", problem, parts)
+    side = "author" if sides.reference.stored == "withheld" else "replayer"
+    reason = f"the bytes differ, and the {side} keeps the content: {_NOT_KNOWN}"
+    return concluded(sides.reference, "not-compared", reason)
 
 
 def _by_samples(sides: Sides) -> OutputComparison:

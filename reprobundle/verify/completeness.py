@@ -160,30 +160,31 @@ def _input_sample(members: Members, reference: Record) -> Finding:
         return finding(
             "has-input-sample", "pass", f"{len(held)} inputs", where=held[0].member
         )
-    samples = [path for path in members if path.startswith(STAND_INS)]
+    inputs = {f"{STAND_INS}{one.name}" for one in reference.withheld}
+    samples = sorted(inputs.intersection(members))
     if samples:
         return finding(
             "has-input-sample", "pass", f"{len(samples)} stand-ins", where=samples[0]
         )
-    inputs = [read for read in data if not read.member.startswith("project/")]
-    if not inputs:
+    unheld = [read for read in data if not read.member.startswith("project/")]
+    if not unheld:
         return finding(
             "has-input-sample", "not-applicable", "the run read no input file"
         )
     withheld = {f"project:{one.name}" for one in reference.withheld}
-    if all(read.path in withheld for read in inputs):
+    if all(read.path in withheld for read in unheld):
         return finding(
             "has-input-sample",
             "warn",
             "every input is kept by digest only, and there is no sample of any",
-            where=inputs[0].path,
+            where=unheld[0].path,
             advice="pack it with --stand-in PATH=SAMPLE",
         )
     return finding(
         "has-input-sample",
         "fail",
-        f"the run read {len(inputs)} input files, none of them is included",
-        where=inputs[0].path,
+        f"the run read {len(unheld)} input files, none of them is included",
+        where=unheld[0].path,
     )
 
 

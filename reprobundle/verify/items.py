@@ -359,6 +359,13 @@ EVERY_ITEM: tuple[Item, ...] = (
         {**_DIFFERS, **_UNKNOWN},
     ),
     Item("claim-judged", "V17", "The claim states no band, so it is not judged."),
+    Item(
+        "output-withheld",
+        "V17",
+        "An output agrees by digest, and its author keeps the content and what it "
+        "holds: NaN and zeros were not looked for.",
+        _WARNS,
+    ),
     Item("output-excluded", "V17", "A rule or another claim leaves an output out."),
     Item("nothing-compared", "V17", "There was nothing to compare.", _REQUIRED),
     Item(

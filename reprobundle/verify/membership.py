@@ -43,9 +43,15 @@ def _without_record(bundle: Bundle, runs: Mapping[int, Record]) -> Iterator[Find
 def _stand_ins(bundle: Bundle, runs: Mapping[int, Record]) -> Iterator[Finding]:
     """Yield samples that stand for nothing, and files both withheld and held."""
     withheld = {one.name for record in runs.values() for one in record.withheld}
+    results = {
+        output.name
+        for record in runs.values()
+        for output in record.outputs
+        if output.stored == "withheld"
+    }
     for path in bundle.members:
         group, _, name = path.partition("/")
-        if group == "stand-ins" and name not in withheld:
+        if group == "stand-ins" and name not in withheld | results:
             yield finding(
                 "run-members", "fail", "no file is withheld in its place", where=path
             )
@@ -133,6 +139,14 @@ def check_references(
     if len(set(names)) != len(names):
         yield finding(name, "fail", "the record describes an output twice", where=top)
     for output in record.outputs:
+        if output.stored == "withheld" and (output.member or output.arrays_member):
+            yield finding(
+                name,
+                "fail",
+                "the record states that its content is withheld, and names a member",
+                where=f"{top}{output.name}",
+                got=output.member or output.arrays_member,
+            )
         held = _held(output, own, bundle)
         if held is not None and held != output.blake3:
             yield finding(
@@ -189,7 +203,7 @@ def _sample(
 
 def _held(output: Output, own: Mapping[str, str], bundle: Bundle) -> str | None:
     """Return the digest of the stored content, empty if absent, None if not stored."""
-    if output.stored in ("none", "sample"):
+    if output.stored in ("none", "sample", "withheld"):
         return None
     if output.stored == "here":
         return own.get(output.member, "")

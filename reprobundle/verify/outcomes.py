@@ -8,6 +8,7 @@ from reprobundle.format.findings import ArrayComparison, Finding, OutputComparis
 from reprobundle.format.policy import Policy
 from reprobundle.format.record import Output, Record
 from reprobundle.verify.checks import finding
+from reprobundle.verify.compare_output import BY_DIGEST
 
 _GOOD = ("bit-identical", "within-tolerance")
 _LARGE_ERROR = 0.1
@@ -28,6 +29,8 @@ def check_outputs(
     outputs = {output.name: output for output in reference.outputs}
     for item in comparisons:
         yield from _result(item, policy)
+        if item.result in _GOOD and item.name in outputs:
+            yield from _withheld(outputs[item.name])
         if item.result in (*_GOOD, "not-compared") and item.name in outputs:
             yield from _emptiness(item, outputs[item.name])
     yield from _any_compared(reference, comparisons, policy)
@@ -67,6 +70,27 @@ def _result(item: OutputComparison, policy: Policy) -> Iterator[Finding]:
         yield finding(
             "output-not-compared", "not-checked", item.reason, where=item.name
         )
+
+
+def _withheld(output: Output) -> Iterator[Finding]:
+    """Yield that an output whose content is withheld agrees by digest alone."""
+    if output.stored != "withheld":
+        return
+    told = {
+        "arrays": bool(output.arrays),
+        "table": output.rows is not None,
+        "text": output.rows is not None,
+    }
+    if told.get(output.kind, True):
+        yield finding("output-withheld", "pass", BY_DIGEST, where=output.name)
+        return
+    yield finding(
+        "output-withheld",
+        "warn",
+        f"{BY_DIGEST}, so NaN, zeros and emptiness were not looked for",
+        where=output.name,
+        advice="the author can let the summary out: pack with --keep-summaries",
+    )
 
 
 def _emptiness(item: OutputComparison, output: Output) -> Iterator[Finding]:

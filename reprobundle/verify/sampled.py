@@ -31,7 +31,7 @@ def read_side(output: Output, content: Content, key: str) -> tuple[Sampled, ...]
         with content.open_member(output.member) as stream:
             samples = read_sample(stream, output.arrays, key=key, output=output.name)
         return tuple(map(Sampled, output.arrays, samples))
-    if output.stored == "none":
+    if output.stored in ("none", "withheld"):
         raise UnreadableOutputError("one side kept neither content nor sample")
     return _from_whole(output, content, key)
 

@@ -218,6 +218,10 @@ class Sampled(Array):
         return struct.pack("<Q", len(text)) + text + values + block
 
 
+class Withheld(Array):
+    """An array whose content stays with its author, and so does its summary."""
+
+
 @dataclass
 class Run:
     """One run.
@@ -251,6 +255,10 @@ class Run:
                 content[member] = output.sample()
                 place = {"stored": "sample", "member": member, "sample_key": output.key}
                 described.append({**_described(name, output, data), **place})
+                continue
+            if isinstance(output, Withheld):
+                facts = {**_described(name, output, data), "arrays": []}
+                described.append({**facts, "stored": "withheld"})
                 continue
             known = self.sealed.get(digest(data), "")
             if self.keeps and not known:

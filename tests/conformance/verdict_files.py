@@ -22,6 +22,7 @@ from tests.conformance.documents import (
     Run,
     Sampled,
     Story,
+    Withheld,
     again,
     bundle_id,
     digest,
@@ -186,6 +187,12 @@ def sampled(replayed_as: Sampled) -> Callable[[], bytes]:
         return replayed(story, again({"logits.npy": output})).build()
 
     return make
+
+
+def withheld(replayed_as: Withheld) -> Callable[[], bytes]:
+    """Return what makes a bundle that withholds an output, with one replay."""
+    reference = Run({"logits.npy": Withheld()})
+    return attached(Story(runs=[(reference, {})]), {"logits.npy": replayed_as})
 
 
 def newer_says_yes() -> bytes:

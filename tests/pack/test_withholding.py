@@ -91,7 +91,7 @@ def test_a_sample_is_copied_at_once(root, tmp_path):
     ("text", "words"),
     [
         ("data/a.csv", "not of the form PATH=SAMPLE"),
-        ("data/c.csv=sample.csv", "not of the form PATH=SAMPLE"),
+        ("data/c.csv=gone.csv", "not of the form PATH=SAMPLE"),
         ("data/a.csv=gone.csv", "is no file"),
         ("data/a.csv=data/a.csv", "cannot stand in for itself"),
     ],

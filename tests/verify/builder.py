@@ -144,7 +144,8 @@ class Run:
     outputs: dict[str, bytes] = field(default_factory=lambda: dict(OUTPUTS))
     changes: dict[str, object] = field(default_factory=dict)
     tensors: dict[str, bytes] = field(default_factory=dict)
-    stored: Literal["here", "none"] = "here"
+    stored: Literal["here", "none", "withheld"] = "here"
+    summaries: bool = True
     fingerprints: bytes = b""
 
     def build(self, folder: Path, **fixed: object) -> tuple[Record, dict[str, bytes]]:
@@ -249,8 +250,8 @@ class Run:
             stored=self.stored,
             member=member if self.stored == "here" else "",
             arrays_member=arrays_member,
-            arrays=told.arrays,
-            rows=told.rows,
+            arrays=told.arrays if self.summaries else (),
+            rows=told.rows if self.summaries else None,
         )
 
 

@@ -94,6 +94,14 @@ def sealed(**changes):
     return case
 
 
+def withheld_results(bench):
+    bench.reference, bench.repeat, again = (
+        Run(stored="withheld", summaries=False) for _ in range(3)
+    )
+    bench.pack().replay(again)
+    return bench.verify()
+
+
 def without(*paths):
     def case(bench):
         bench.left_out = paths
@@ -470,6 +478,7 @@ CASES = {
         claims=(Claim(name="main", ends=(EndTest(metric="loss.csv#f1"),)),)
     ),
     "values-not-compared": policy(FAR, profile="compat"),
+    "output-withheld": withheld_results,
     "nan-in-output": same_outputs({"a.npy": npy(np.array([1.0, np.nan]))}),
     "output-all-zero": same_outputs({"a.npy": npy(np.zeros(3))}),
     "output-empty": same_outputs({"a.txt": b""}),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from reprobundle.format.digests import digest_bytes
 from reprobundle.format.record import FileRead, Remark, WithheldFile
 from reprobundle.format.writer import Source
-from tests.verify.builder import DATA, Run, found, outputs, reasons
+from tests.verify.builder import DATA, VALUES, Run, found, npy, outputs, reasons
 
 HELD = WithheldFile(name="data.csv", size_bytes=len(DATA), blake3=digest_bytes(DATA))
 READ = FileRead(
@@ -99,3 +101,91 @@ def test_samples_that_gave_other_results_are_told_beside_one_with_the_data(bench
 def test_a_replay_that_did_not_read_the_withheld_file_read_less(bench):
     withheld(bench).pack().replay(withheld=(HELD,), reads=())
     assert found(bench.verify(), "reduced-input", "warn")[0].where == READ.path
+
+
+def results(*, summaries=False, **changes):
+    """Return a run whose results are withheld; `changes` are other contents."""
+    return Run(outputs(**changes), stored="withheld", summaries=summaries)
+
+
+def with_results(bench, **options):
+    bench.reference, bench.repeat = results(**options), results(**options)
+    return bench.pack()
+
+
+def test_a_withheld_result_of_equal_digest_is_compared_and_warned_about(bench):
+    with_results(bench).replay(results())
+    report = bench.verify()
+    assert report.verdict == "REPRODUCED WITH WARNINGS"
+    told = report.judgements[0].outputs
+    assert [one.result for one in told] == ["bit-identical", "bit-identical"]
+    assert all("by digest; its author keeps" in one.reason for one in told)
+    assert {one.where for one in found(report, "output-withheld", "warn")} == {
+        "out/logits.npy"
+    }
+    assert bench.verify(allow=("output-withheld",)).exit_status == 0
+
+
+def test_with_its_summary_an_equal_withheld_result_needs_no_warning(bench):
+    with_results(bench, summaries=True).replay(results(summaries=True))
+    report = bench.verify()
+    assert report.verdict == "REPRODUCED, bit-identical"
+    assert len(found(report, "output-withheld", "pass")) == 2
+
+
+def test_a_withheld_result_of_another_digest_is_not_checked_never_green(bench):
+    with_results(bench).replay(results(metrics=b'{"accuracy": 0.93750001}\n'))
+    report = bench.verify()
+    assert report.verdict == "INCOMPLETE"
+    (gap,) = found(report, "output-not-compared", "not-checked")
+    assert gap.where == "out/metrics.json"
+    assert "the author keeps the content" in gap.reason
+
+
+def test_a_kept_summary_shows_another_shape_of_a_withheld_result(bench):
+    with_results(bench, summaries=True).replay(
+        results(summaries=True, logits=npy(VALUES[:2]))
+    )
+    report = bench.verify()
+    assert report.verdict == "NOT REPRODUCED"
+    assert "shape [2, 6], expected [4, 6]" in reasons(report)
+
+
+def test_nan_in_a_kept_summary_is_reported(bench):
+    values = VALUES.copy()
+    values[0, 0] = float("nan")
+    bench.reference = results(summaries=True, logits=npy(values))
+    bench.repeat = None
+    bench.pack().replay(results(summaries=True, logits=npy(values)))
+    assert found(bench.verify(), "nan-in-output", "warn")
+
+
+def test_a_replay_that_withholds_what_the_reference_shows_is_not_compared(bench):
+    bench.pack().replay(results(metrics=b'{"accuracy": 0.5}\n'))
+    report = bench.verify()
+    assert report.verdict == "INCOMPLETE"
+    assert "the replayer keeps the content" in reasons(report)
+
+
+def test_a_sample_may_show_the_form_of_a_withheld_result(bench):
+    bench.extra = (Source("stand-ins/out/metrics.json", "stand-in", b"{}"),)
+    assert not found(with_results(bench).verify(), "run-members", "fail")
+
+
+def test_a_withheld_result_whose_record_names_a_member_is_tampering(bench):
+    run = results()
+    record, _ = run.build(bench.folder)
+    first, *rest = record.outputs
+    named = msgspec.structs.replace(first, member="stdout.txt")
+    run.changes = {"outputs": (named, *rest)}
+    bench.reference = run
+    (lie,) = found(bench.pack().verify(), "run-members", "fail")
+    assert "states that its content is withheld" in lie.reason
+
+
+def test_a_sample_of_a_result_is_no_sample_of_an_input(bench):
+    bench.extra = (Source("stand-ins/out/metrics.json", "stand-in", b"{}"),)
+    bench.left_out = ("inputs/data.csv",)
+    bench.reference = Run(outputs(), {**WITHOUT}, stored="withheld")
+    bench.repeat = None
+    assert found(bench.pack().verify(), "has-input-sample", "warn")

@@ -54,7 +54,8 @@ class Output(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         stored: ``here`` (a member beside the record), ``sealed`` (equal to the sealed
             member of the same digest), ``sample`` (too large to keep: a member holds
             the elements at some places and the digests of all; spec.md, "Samples"),
-            ``none`` (only the summary is kept).
+            ``none`` (only the summary is kept), ``withheld`` (its author keeps the
+            content; there are `arrays` and `rows` only if the author lets them out).
         member: Member name relative to the record when stored here, full sealed path
             when sealed, either of them for a sample, empty otherwise.
         sample_key: For a sample, the digest of the policy that decided its places.
@@ -73,7 +74,7 @@ class Output(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     format: str
     size_bytes: Count
     blake3: Digest
-    stored: Literal["here", "sealed", "sample", "none"]
+    stored: Literal["here", "sealed", "sample", "none", "withheld"]
     member: str = ""
     sample_key: DigestOrEmpty = ""
     arrays_member: str = ""

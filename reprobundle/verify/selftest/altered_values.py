@@ -40,6 +40,8 @@ def float_output(record: Record, policy: Policy) -> Output:
 
 def _is_readable(output: Output) -> bool:
     """Whether the arrays can be read without torch: a checkpoint's own never are."""
+    if output.stored not in ("here", "sealed"):
+        return False
     return output.format in _FORMATS or bool(output.arrays_member)
 
 
@@ -76,9 +78,10 @@ def document_output(record: Record, policy: Policy) -> Output:
     """
     for output in record.outputs:
         rule = rule_for(policy, output.name)
-        if output.format == "json" and (rule is None or rule.compare):
+        held = output.stored in ("here", "sealed")
+        if held and output.format == "json" and (rule is None or rule.compare):
             return output
-    raise NotPossibleError("no output is a JSON document")
+    raise NotPossibleError("no output whose content is held is a JSON document")
 
 
 def with_number_changed(output: Output, data: bytes, policy: Policy) -> bytes:
