@@ -111,23 +111,30 @@ class Total:
                 unwaited = unwaited[first:]
         ordered = sorted(durations)
         steady = warmup is not None and self.synchronized != "none"
+        median_ns = _median(ordered) or 0
+        unwaited_ns = _median(unwaited) if steady else None
         return {
             "name": self.name,
             "count": self.count,
             "total_ns": self.total_ns,
-            "median_ns": ordered[len(ordered) // 2] if ordered else 0,
+            "median_ns": median_ns,
             "p95_ns": percentile_95(ordered) if len(ordered) >= _FEWEST else None,
             "longest_ns": self.longest_ns,
             "warmup_count": warmup[0] if warmup else None,
             "warmup_ns": warmup[1] if warmup else None,
             "synchronized": self.synchronized,
             "synchronizations": self.synchronizations,
-            "unwaited_median_ns": _median(unwaited) if steady else None,
+            "unwaited_median_ns": unwaited_ns,
+            "unwaited_ratio": _ratio(unwaited_ns, median_ns),
         }
 
 
 def _median(values: Sequence[int]) -> int | None:
     return sorted(values)[len(values) // 2] if values else None
+
+
+def _ratio(unwaited_ns: int | None, median_ns: int) -> float | None:
+    return unwaited_ns / median_ns if unwaited_ns is not None and median_ns else None
 
 
 def percentile_95(ordered: Sequence[int]) -> int:

@@ -11,7 +11,7 @@ from reprobundle.report import text
 from reprobundle.report.charts import Bar, Mark, Series, bar_chart, line_chart
 from reprobundle.report.page import ReplayPage, Side
 from reprobundle.verify.devices import device_of
-from reprobundle.verify.timing import is_duration
+from reprobundle.verify.timing import is_duration, unwaited_share
 
 MOST_MARKS = 12
 MOST_ERRORS = 10
@@ -115,7 +115,8 @@ def _phases(page: ReplayPage) -> Iterator[Figure]:
     ]
     caption = (
         "median time of one entry, between two synchronised clock readings, "
-        "logarithmic; a phase without synchronisation has no duration and no bar"
+        "logarithmic; a phase without synchronisation has no duration and no bar; "
+        "unwaited is the share that a clock without the last wait sees"
     )
     svg = bar_chart("median time by phase", bars, logarithmic=True)
     yield Figure("Phases", svg, caption)
@@ -128,6 +129,9 @@ def _phase_value(css: str, side: Side, name: str) -> tuple[str, float | None, st
     if not _has_duration(phase, side):
         return f"bar {css}", None, f"{css}: not synchronised"
     words = f"{css} {text.duration(phase.median_ns)} × {text.count(phase.count)}"
+    share = unwaited_share(phase)
+    if share is not None:
+        words += f", {100 * share:.1f} % unwaited"
     return f"bar {css}", float(phase.median_ns), words
 
 

@@ -10,7 +10,7 @@ from reprobundle.report.layout import Column, Row, flow, more, paragraph, table
 from reprobundle.report.screen import Line, Screen, Span
 from reprobundle.report.view import MemoryPoint
 from reprobundle.verify.devices import device_of
-from reprobundle.verify.timing import is_duration
+from reprobundle.verify.timing import is_duration, unwaited_share
 
 # What one screen holds of each kind; all of it with ``verbose``.
 MOST_POINTS = 10
@@ -74,9 +74,8 @@ def _duration(elapsed_ns: int | None) -> str:
 
 def _unwaited(phase: Phase) -> str:
     """Return the share of the median that a clock without the last wait would see."""
-    if phase.unwaited_median_ns is None or not phase.median_ns:
-        return text.NOTHING
-    return f"{100 * phase.unwaited_median_ns / phase.median_ns:.1f} %"
+    share = unwaited_share(phase)
+    return text.NOTHING if share is None else f"{100 * share:.1f} %"
 
 
 def _warmup(phase: Phase) -> str:

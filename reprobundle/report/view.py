@@ -19,6 +19,7 @@ from reprobundle.format.manifest import Manifest
 from reprobundle.format.policy import Policy
 from reprobundle.format.reader import Bundle
 from reprobundle.format.record import Count, MemorySample, MemorySeries, Record
+from reprobundle.verify.timing import without_duration
 
 POLICY_MEMBER = "policy.json"
 RECORD_NAME = "record.json"
@@ -47,11 +48,20 @@ class MemoryPoint(
 
 
 class RunView(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One sealed run: its number, its record, its memory by named point."""
+    """One sealed run: its number, its record, its memory by named point.
+
+    Attributes:
+        number: The number.
+        record: The record as it is.
+        memory_points: Its memory by named point.
+        no_durations: Phases whose times in the record are no durations, because the
+            device was not waited for.
+    """
 
     number: Count
     record: Record
     memory_points: tuple[MemoryPoint, ...]
+    no_durations: tuple[str, ...] = ()
 
 
 class ReplayView(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -133,7 +143,12 @@ def _run(bundle: Bundle, number: int) -> RunView:
     points: tuple[MemoryPoint, ...] = ()
     if record.memory.series and series in bundle.members:
         points = memory_points(_sealed(bundle, series, MemorySeries))
-    return RunView(number=number, record=record, memory_points=points)
+    return RunView(
+        number=number,
+        record=record,
+        memory_points=points,
+        no_durations=tuple(phase.name for phase in without_duration(record)),
+    )
 
 
 def memory_points(series: MemorySeries) -> tuple[MemoryPoint, ...]:

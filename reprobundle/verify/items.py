@@ -406,7 +406,7 @@ EVERY_ITEM: tuple[Item, ...] = (
         "timing-self-check",
         "V19",
         "The steady steps, each read with and without the last wait, contradict each "
-        "other; not checked without a steady state.",
+        "other, or the stored ratio is not theirs; not checked without a steady state.",
         _WARNS,
     ),
     Item(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from reprobundle.format.findings import Finding
@@ -35,6 +36,12 @@ def is_duration(phase: Phase, device: str) -> bool:
     return True
 
 
+def without_duration(record: Record) -> list[Phase]:
+    """Return the phases of a run whose times are no durations."""
+    device = device_of(record)
+    return [p for p in record.phases if p.count and not is_duration(p, device)]
+
+
 def check_timing(record: Record) -> Iterator[Finding]:
     """Yield the findings of V19 about one replay."""
     yield from _check_synchronised(record)
@@ -61,7 +68,46 @@ def check_self_check(record: Record) -> Finding:
     for phase in checked:
         if (phase.unwaited_median_ns or 0) > phase.median_ns:
             return _contradiction(phase)
+        if _is_other_ratio(phase):
+            return _other_ratio(phase)
     return finding(name, "pass", shares(checked))
+
+
+def unwaited_share(phase: Phase) -> float | None:
+    """Return which share of a phase's median a clock without waits sees; 1 is all.
+
+    Returns:
+        As recorded; computed from both medians where the record lacks it, and None
+        where there was no self-check.
+    """
+    recorded = phase.unwaited_ratio
+    return _share(phase) if recorded is None else recorded
+
+
+def _share(phase: Phase) -> float | None:
+    if phase.unwaited_median_ns is None or not phase.median_ns:
+        return None
+    return phase.unwaited_median_ns / phase.median_ns
+
+
+def _is_other_ratio(phase: Phase) -> bool:
+    """Whether the recorded ratio is not that of the recorded medians."""
+    recorded, share = phase.unwaited_ratio, _share(phase)
+    if recorded is None:
+        return False
+    return share is None or not math.isclose(recorded, share, rel_tol=1e-9)
+
+
+def _other_ratio(phase: Phase) -> Finding:
+    return finding(
+        "timing-self-check",
+        "warn",
+        f"the ratio that the record gives for {phase.name} is not that of its two "
+        "medians: one of the three is wrong",
+        where=phase.name,
+        expected=f"{phase.unwaited_median_ns:,} ns of {phase.median_ns:,} ns",
+        got=str(phase.unwaited_ratio),
+    )
 
 
 def shares(phases: Sequence[Phase]) -> str:
@@ -95,7 +141,7 @@ def _contradiction(phase: Phase) -> Finding:
 def _check_synchronised(record: Record) -> Iterator[Finding]:
     device = device_of(record)
     timed = [phase for phase in record.phases if phase.count]
-    bad = [phase for phase in timed if not is_duration(phase, device)]
+    bad = without_duration(record)
     for phase in bad:
         yield finding(
             "unsynchronised-timing",

@@ -211,6 +211,7 @@ def test_each_steady_entry_is_read_with_and_without_its_last_wait(session, time)
         clock.end()
     phase = totals(clock, session)["forward"]
     assert (phase["median_ns"], phase["unwaited_median_ns"]) == (20, 2)
+    assert phase["unwaited_ratio"] == 0.1
     assert phase["synchronizations"] == 60
 
 
@@ -223,7 +224,9 @@ def test_without_waits_or_a_steady_state_there_is_no_self_check(
         clock.begin("forward")
         time.now += 5
         clock.end()
-    assert totals(clock, session)["forward"]["unwaited_median_ns"] is None
+    phase = totals(clock, session)["forward"]
+    assert phase["unwaited_median_ns"] is None
+    assert phase["unwaited_ratio"] is None
 
 
 def test_one_entry_that_was_not_waited_for_ends_the_self_check(session, time):

@@ -12,6 +12,7 @@ import pytest
 
 from reprobundle.cli import run
 from reprobundle.format.findings import Finding, Report, Verdict
+from reprobundle.format.reader import open_bundle
 from reprobundle.report.html import render_html
 from reprobundle.report.json import report_json
 from reprobundle.report.junit import render_junit
@@ -20,6 +21,7 @@ from reprobundle.report.page import Page, build_page
 from reprobundle.report.screen import Screen
 from reprobundle.report.styles import render_style
 from reprobundle.report.terminal import render_report
+from reprobundle.report.view import view
 from tests.report import pages, reports
 from tests.report.test_hostile import HOSTILE, hostile_report
 from tests.verify.builder import Run
@@ -157,6 +159,27 @@ def test_a_time_without_synchronisation_has_no_bar(tmp_path):
     text = render_html(pages.page_of(bench))
     assert "replay: not synchronised" in text
     assert "777 us" not in text
+
+
+def test_the_document_of_a_bundle_names_the_times_that_are_none(tmp_path):
+    bench = pages.bench_in(tmp_path)
+    phase = bench.reference.build(tmp_path)[0].phases[0]
+    wild = msgspec.structs.replace(phase, name="step", synchronized="none", count=1)
+    bench.reference = Run(dict(pages.REFERENCE), changes={"phases": (phase, wild)})
+    bench.pack()
+    with open_bundle(bench.path) as bundle:
+        assert view(bundle).runs[0].no_durations == ("step",)
+
+
+def test_the_share_that_a_clock_without_waits_sees_stands_by_the_bar(tmp_path):
+    bench = pages.bench_in(tmp_path)
+    phase = bench.reference.build(tmp_path)[0].phases[0]
+    checked = msgspec.structs.replace(
+        phase, median_ns=1000, unwaited_median_ns=125, unwaited_ratio=0.125, count=30
+    )
+    bench.replay(Run(dict(pages.REFERENCE)), phases=(checked,))
+    text = render_html(pages.page_of(bench))
+    assert "replay 1.00 us × 30, 12.5 % unwaited" in text
 
 
 def hostile_pages() -> list[Page]:

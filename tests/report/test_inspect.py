@@ -141,9 +141,11 @@ def test_the_share_that_a_clock_without_waits_sees_stands_beside_the_median():
         synchronizations=4,
         unwaited_median_ns=2_000_000,
     )
-    text = shown(with_record(phases=(phase,)))
-    assert "  median  unwaited  p95" in text
-    assert "20.0 ms    10.0 %    -" in text
+    for ratio in (None, 0.1):
+        checked = msgspec.structs.replace(phase, unwaited_ratio=ratio)
+        text = shown(with_record(phases=(checked,)))
+        assert "  median  unwaited  p95" in text
+        assert "20.0 ms    10.0 %    -" in text
 
 
 def test_warm_up_and_percentile_stand_beside_the_median():

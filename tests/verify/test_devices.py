@@ -197,6 +197,24 @@ def test_a_self_check_that_contradicts_itself_is_a_warning(bench):
 
 
 @pytest.mark.parametrize(
+    ("ratio", "outcome"), [(0.1, "pass"), (None, "pass"), (0.9, "warn"), (0.0, "warn")]
+)
+def test_a_ratio_that_is_not_that_of_its_medians_is_a_warning(bench, ratio, outcome):
+    phase = msgspec.structs.replace(checked(2_000_000), unwaited_ratio=ratio)
+    one, report = self_check(bench, "mps", phase)
+    assert one.outcome == outcome
+    if outcome == "warn":
+        assert (one.expected, one.got) == ("2,000,000 ns of 20,000,000 ns", str(ratio))
+        assert report.verdict == "REPRODUCED WITH WARNINGS"
+
+
+def test_a_ratio_without_a_self_check_is_never_a_pass(bench):
+    phase = msgspec.structs.replace(checked(None), unwaited_ratio=0.5)
+    one, _ = self_check(bench, "mps", phase)
+    assert one.outcome == "not-checked"
+
+
+@pytest.mark.parametrize(
     ("device", "phases", "outcome"),
     [
         ("mps", (checked(None, count=5),), "not-checked"),

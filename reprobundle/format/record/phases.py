@@ -1,6 +1,6 @@
 """Times of the parts of a run."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -29,9 +29,11 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         synchronizations: Number of synchronisations made, two for each entry.
         unwaited_median_ns: The self-check: median over the same entries as
             `median_ns`, each read a second time just before its last wait, which is
-            what a clock that does not wait would have said. Its ratio to `median_ns`
-            is the share of the time that such a clock sees. None where nothing was
+            what a clock that does not wait would have said. None where nothing was
             waited for, or where the warm-up is not known.
+        unwaited_ratio: `unwaited_median_ns` divided by `median_ns`, as a plain number:
+            0.12 says that a clock which does not wait sees 12 % of the time. None
+            where one of the two is not known or the median is 0.
     """
 
     name: str
@@ -45,3 +47,4 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     synchronized: Literal["cpu", "cuda", "mps", "none"]
     synchronizations: Count = 0
     unwaited_median_ns: Count | None = None
+    unwaited_ratio: Annotated[float, msgspec.Meta(ge=0)] | None = None

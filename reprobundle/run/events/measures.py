@@ -21,6 +21,7 @@ class PhaseTotals(msgspec.Struct, frozen=True, kw_only=True):
     synchronized: Literal["cpu", "cuda", "mps", "none"]
     synchronizations: int = 0
     unwaited_median_ns: int | None = None
+    unwaited_ratio: float | None = None
 
 
 class Phases(Event, frozen=True, tag="phases"):
