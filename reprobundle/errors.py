@@ -297,3 +297,11 @@ class UnreadableOutputError(ReprobundleError):
     It never ends a command: the output is then handled as plain bytes, and the
     message is the stated reason.
     """
+
+
+class DecoderMissingError(ReprobundleError):
+    """A file could be read, but an optional part of the installation is not there.
+
+    It never ends a command: the output is then not compared, and the message is the
+    stated reason.
+    """

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tests.conformance import (
     container_cases,
+    content_cases,
     manifest_cases,
     sealed_cases,
     verdict_cases,
@@ -30,6 +31,7 @@ CASES: tuple[Case, ...] = (
     *manifest_cases.CASES,
     *sealed_cases.CASES,
     *verdict_cases.CASES,
+    *content_cases.CASES,
 )
 
 PROTOCOL = (

@@ -97,7 +97,8 @@ class ArrayComparison(
 
     Attributes:
         name: Array name, column or JSON path; empty for a single array.
-        dtype: dtype of the reference; ``number``, ``text`` or ``bool`` for cells.
+        dtype: dtype of the reference; ``number``, ``text`` or ``bool`` for cells,
+            ``pixel`` for the samples of an image.
         elements: Number of compared elements.
         sampled_from: Number of elements of the array if only a sample of them was
             compared; 0 otherwise.
@@ -118,7 +119,8 @@ class ArrayComparison(
             dtype: pairs 0, 1, 2-3, 4-7, 8-15 … apart, doubling, the last one open;
             empty where the dtype has none (complex, decimal numbers, exact kinds).
         drift: The error along the rows of a series; empty for anything else.
-        note: What was taken as equal by a rule of the policy (ties, signs).
+        note: What was taken as equal by a rule of the policy (ties, signs); of an
+            image whose samples differ the peak signal-to-noise ratio.
         problem: Why it is outside (shape, dtype, NaN places …); empty if within.
     """
 

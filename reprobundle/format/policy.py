@@ -40,7 +40,8 @@ class DtypeTolerance(
 
     Attributes:
         dtype: ``float16``, ``bfloat16``, ``float32``, ``float64``, ``complex64`` …;
-            ``number`` for decimal numbers in tables, documents and logs.
+            ``number`` for decimal numbers in tables, documents and logs; ``pixel``
+            for the samples of images, which are exact without such a rule.
         devices: ``same`` when reference and replay used the same device type,
             ``different`` otherwise.
         tolerance: The rule.
@@ -60,7 +61,7 @@ class OutputRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         match: Shell pattern over output names, such as ``out/*.npy``.
         compare: False leaves the output out of the comparison; it is then reported
             as not compared, with the reason.
-        tolerance: Replaces the tolerance of every dtype.
+        tolerance: Replaces the tolerance of every dtype but ``pixel``.
         dtypes: Replaces the tolerance of single dtypes, before `tolerance`.
         ignore: Keys (JSON), columns (CSV) or array names left out.
         rows: Compare only so many rows from the top: the first axis of an array, the

@@ -1,80 +1,59 @@
-"""Which samples a PNG file holds, read exactly and with bounded work.
+"""What a PNG file holds that Pillow does not show.
 
-Written here because common decoders reduce 16-bit colour to 8 bits, which would hide a
-difference. Source: the PNG specification, sections 5, 9 and 11. Interlaced and animated
-images are refused; they are then compared byte by byte.
+Pillow reads colour of 16 bits with 8 (release 13 as all before), which would hide a
+difference, and it does not name the chunks that say how colours look. So the chunks are
+read here, and an image of 16-bit colour is split into two of 8 bits, which Pillow
+decodes exactly: the filters work byte by byte and look back by whole pixels, so the
+upper and the lower bytes of all samples are two filtered images of their own.
+
+Source: the PNG specification, third edition, sections 5, 8, 9 and 11.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Iterator
 from typing import NamedTuple
+
+import numpy as np  # noqa: TID253 - this module is imported only to compare images
 
 from reprobundle.errors import UnreadableOutputError
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-LARGEST_FILE_BYTES = 64 << 20
-LARGEST_IMAGE_BYTES = 32 << 20
-_METADATA = {b"tEXt", b"zTXt", b"iTXt", b"tIME", b"pHYs"}
+MOST_BYTES_OF_SAMPLES = 128 << 20
+_COLOURS = (b"cHRM", b"cICP", b"cLLI", b"gAMA", b"iCCP", b"mDCV", b"sBIT", b"sRGB")
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
-_DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
+_COLOUR_TYPES = (2, 4, 6)
+_STEP_BYTES = 1 << 20
+# First row and column and the steps to the next ones, of each pass.
+_PASSES = (
+    ((0, 0, 1, 1),),
+    (
+        (0, 0, 8, 8),
+        (0, 4, 8, 8),
+        (4, 0, 8, 4),
+        (0, 2, 4, 4),
+        (2, 0, 4, 2),
+        (0, 1, 2, 2),
+        (1, 0, 2, 1),
+    ),
+)
 
 
-class Png(NamedTuple):
-    """The samples of an image, row by row, and what says how they look."""
+class Chunk(NamedTuple):
+    """One chunk: its name of four letters and its content."""
 
-    header: bytes
-    meaning: tuple[tuple[bytes, bytes], ...]
-    rows: tuple[bytes, ...]
-    bits_per_pixel: int
+    name: bytes
+    body: bytes
 
 
-def decode_png(data: bytes) -> Png:
-    """Return the samples of a PNG file.
+def read_chunks(data: bytes) -> tuple[Chunk, ...]:
+    """Return all chunks of a PNG file, each with a right checksum.
 
     Raises:
-        UnreadableOutputError: Not a whole, plain PNG, or larger than the limits.
+        UnreadableOutputError: The file is cut off, damaged, or goes on after its end.
     """
-    chunks = _chunks(data)
-    if len(chunks) < 3 or chunks[0][0] != b"IHDR" or chunks[-1] != (b"IEND", b""):
-        raise UnreadableOutputError("the PNG lacks its first or its last chunk")
-    header = chunks[0][1]
-    if len(header) != 13:
-        raise UnreadableOutputError("the PNG header has not 13 bytes")
-    width, height, depth, colour, *methods = struct.unpack(">IIBBBBB", header)
-    if depth not in _DEPTHS.get(colour, ()) or any(methods) or not width * height:
-        raise UnreadableOutputError("the PNG is interlaced or of an unknown form")
-    bits = depth * _CHANNELS[colour]
-    row_bytes = (width * bits + 7) // 8
-    packed = b"".join(body for name, body in chunks if name == b"IDAT")
-    raw = _inflated(packed, (row_bytes + 1) * height)
-    meaning = tuple(
-        one for one in chunks[1:-1] if one[0] != b"IDAT" and one[0] not in _METADATA
-    )
-    if any(name in (b"acTL", b"fcTL", b"fdAT", b"IHDR") for name, _ in meaning):
-        raise UnreadableOutputError("the PNG is animated or has two headers")
-    rows = _unfiltered(raw, row_bytes, max(1, bits // 8))
-    return Png(header, meaning, rows, bits)
-
-
-def difference(first: Png, second: Png) -> str:
-    """Return where two images differ, or an empty string if no pixel does."""
-    if first.header != second.header:
-        return "size, depth or colour type of the image differ"
-    if first.meaning != second.meaning:
-        return "the palette, transparency or colour chunks of the image differ"
-    for row, (left, right) in enumerate(zip(first.rows, second.rows, strict=True)):
-        if left != right:
-            place = next(n for n in range(len(left)) if left[n] != right[n])
-            column = place * 8 // first.bits_per_pixel
-            return f"the pixels differ, first at row {row}, column {column} or close by"
-    return ""
-
-
-def _chunks(data: bytes) -> list[tuple[bytes, bytes]]:
-    if not data.startswith(SIGNATURE):
-        raise UnreadableOutputError("not a PNG file")
     found, at = [], len(SIGNATURE)
     while at < len(data):
         size = int.from_bytes(data[at : at + 4], "big")
@@ -84,47 +63,140 @@ def _chunks(data: bytes) -> list[tuple[bytes, bytes]]:
         body = data[at + 4 : end - 4]
         if zlib.crc32(body) != int.from_bytes(data[end - 4 : end], "big"):
             raise UnreadableOutputError("a checksum in the PNG file is wrong")
-        found.append((body[:4], body[4:]))
+        found.append(Chunk(body[:4], body[4:]))
         at = end
-    return found
+    if not found or len(found[0].body) != 13 or found[-1] != (b"IEND", b""):
+        raise UnreadableOutputError("the PNG lacks its first or its last chunk")
+    return tuple(found)
+
+
+def colour_facts(chunks: tuple[Chunk, ...]) -> dict[str, str]:
+    """Return what the file says of how its samples look, by name of the chunk."""
+    return {
+        f"colour chunk {chunk.name.decode()}": chunk.body.hex()[:200]
+        + f" ({zlib.crc32(chunk.body):08x})"
+        for chunk in chunks
+        if chunk.name in _COLOURS
+    }
+
+
+def is_deep_colour(chunks: tuple[Chunk, ...]) -> bool:
+    """Whether samples have 16 bits and more than one stands for a pixel."""
+    return chunks[0].body[8] == 16 and chunks[0].body[9] in _COLOUR_TYPES
+
+
+def check_complete(chunks: tuple[Chunk, ...]) -> None:
+    """Refuse a file with fewer or more samples than it states.
+
+    Pillow shows rows that are not there as zeros.
+
+    Raises:
+        UnreadableOutputError: It has.
+    """
+    width, height, depth, colour, *_, interlace = _header(chunks)
+    bits = depth * _CHANNELS[colour]
+    size, packed = (width, height), list[bytes]()
+    frames = [(size, packed)]
+    for chunk in chunks:
+        if chunk.name == b"fcTL" and len(chunk.body) == 26:
+            packed = []
+            frames.append((struct.unpack(">II", chunk.body[4:12]), packed))
+        elif chunk.name == b"IDAT":
+            packed.append(chunk.body)
+        elif chunk.name == b"fdAT":
+            packed.append(chunk.body[4:])
+    for (columns, rows), parts in frames:
+        if parts:
+            passes = _passes(columns, rows, interlace)
+            expected = sum(high * (1 + (wide * bits + 7) // 8) for high, wide in passes)
+            _check_inflated(parts, expected)
+
+
+def _header(chunks: tuple[Chunk, ...]) -> tuple[int, ...]:
+    header = struct.unpack(">IIBBBBB", chunks[0].body)
+    if header[3] not in _CHANNELS or header[6] > 1:
+        raise UnreadableOutputError("the PNG has an unknown colour type or interlace")
+    return header
+
+
+def _check_inflated(packed: list[bytes], expected: int) -> None:
+    inflater, size, waiting = zlib.decompressobj(), 0, b"".join(packed)
+    try:
+        while waiting and size <= expected and not inflater.eof:
+            size += len(inflater.decompress(waiting, _STEP_BYTES))
+            waiting = inflater.unconsumed_tail
+        size += len(inflater.flush()) if not inflater.eof else 0
+    except zlib.error as error:
+        raise UnreadableOutputError("the PNG data cannot be inflated") from error
+    if size != expected or not inflater.eof:
+        raise UnreadableOutputError("the PNG data are not as long as stated")
+
+
+def halves(chunks: tuple[Chunk, ...]) -> tuple[bytes, bytes]:
+    """Return an image of 16-bit colour as two PNG files: upper and lower bytes.
+
+    Raises:
+        UnreadableOutputError: It is animated, larger than 128 MiB, or damaged.
+    """
+    if any(chunk.name == b"acTL" for chunk in chunks):
+        raise UnreadableOutputError("animations of 16-bit colour are not read")
+    width, height, _, colour, *_, interlace = _header(chunks)
+    channels = _CHANNELS[colour]
+    passes = tuple(_passes(width, height, interlace))
+    size = sum(rows * (1 + 2 * channels * columns) for rows, columns in passes)
+    packed = b"".join(chunk.body for chunk in chunks if chunk.name == b"IDAT")
+    raw = _inflated(packed, size)
+    header = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, interlace)
+    upper, lower = (
+        _written(header, b"".join(_half(raw, passes, channels, half)))
+        for half in (0, 1)
+    )
+    return upper, lower
+
+
+def _passes(width: int, height: int, interlace: int) -> Iterator[tuple[int, int]]:
+    """Yield rows and columns of every pass that holds a pixel."""
+    for first_row, first_column, row_step, column_step in _PASSES[interlace]:
+        rows = -(-(height - first_row) // row_step)
+        columns = -(-(width - first_column) // column_step)
+        if rows > 0 and columns > 0:
+            yield rows, columns
 
 
 def _inflated(packed: bytes, size_bytes: int) -> bytes:
-    if size_bytes > LARGEST_IMAGE_BYTES:
-        raise UnreadableOutputError("the PNG holds more than 32 MiB of samples")
+    if size_bytes > MOST_BYTES_OF_SAMPLES:
+        raise UnreadableOutputError("the PNG holds more than 128 MiB of samples")
     inflater = zlib.decompressobj()
     try:
         raw = inflater.decompress(packed, size_bytes + 1)
     except zlib.error as error:
         raise UnreadableOutputError("the PNG data cannot be inflated") from error
-    if len(raw) != size_bytes or not inflater.eof or inflater.unused_data:
+    if len(raw) != size_bytes or not inflater.eof:
         raise UnreadableOutputError("the PNG data are not as long as stated")
     return raw
 
 
-def _unfiltered(raw: bytes, row_bytes: int, step: int) -> tuple[bytes, ...]:
-    rows: list[bytes] = []
-    above = bytes(row_bytes)
-    for at in range(0, len(raw), row_bytes + 1):
-        above = _row(raw[at], raw[at + 1 : at + 1 + row_bytes], above, step)
-        rows.append(above)
-    return tuple(rows)
+def _half(
+    raw: bytes, passes: tuple[tuple[int, int], ...], channels: int, half: int
+) -> Iterator[bytes]:
+    start = 0
+    for rows, columns in passes:
+        length = 1 + 2 * channels * columns
+        lines = np.frombuffer(raw, "u1", rows * length, start).reshape(rows, length)
+        start += rows * length
+        yield np.hstack([lines[:, :1], lines[:, 1 + half :: 2]]).tobytes()
 
 
-def _row(kind: int, line: bytes, above: bytes, step: int) -> bytes:
-    if kind == 0:
-        return line
-    if kind > 4:
-        raise UnreadableOutputError("the PNG names an unknown filter")
-    out = bytearray(line)
-    for n, up in enumerate(above):
-        left = out[n - step] if n >= step else 0
-        corner = above[n - step] if n >= step else 0
-        guess = (0, left, up, (left + up) // 2, _paeth(left, up, corner))[kind]
-        out[n] = (line[n] + guess) & 255
-    return bytes(out)
-
-
-def _paeth(left: int, up: int, corner: int) -> int:
-    estimate = left + up - corner
-    return min((left, up, corner), key=lambda one: abs(estimate - one))
+def _written(header: bytes, filtered: bytes) -> bytes:
+    chunks = (
+        Chunk(b"IHDR", header),
+        Chunk(b"IDAT", zlib.compress(filtered, 0)),
+        Chunk(b"IEND", b""),
+    )
+    return SIGNATURE + b"".join(
+        struct.pack(">I", len(chunk.body))
+        + chunk.name
+        + chunk.body
+        + struct.pack(">I", zlib.crc32(chunk.name + chunk.body))
+        for chunk in chunks
+    )

@@ -29,7 +29,14 @@ _FIRST_LOOK = 256
 # Rounding in the order of the summation is far less, and no tolerance is that fine.
 _SAME_SCALE = 1e-12
 
-_DIGITS = {"float16": 5, "bfloat16": 4, "float32": 9, "complex64": 9}
+# A pixel is a whole number of up to 32 bits, or a float32.
+_DIGITS = {
+    "float16": 5,
+    "bfloat16": 4,
+    "float32": 9,
+    "complex64": 9,
+    "pixel": 10,
+}
 EXACT = Tolerance(rtol=0.0, atol=0.0)
 
 
@@ -104,7 +111,7 @@ def compare_array(
             problem=problem,
         )
     if is_float(reference.dtype):
-        return _compare_floats(reference, replay, tolerance or EXACT, scale)
+        return compare_floats(reference, replay, tolerance or EXACT, scale)
     return _compare_exactly(reference, replay)
 
 
@@ -116,12 +123,20 @@ def root_mean_square(array: NamedArray) -> float:
     return magnitude.root_mean_square
 
 
-def _compare_floats(
+def compare_floats(
     reference: NamedArray,
     replay: NamedArray,
     tolerance: Tolerance,
-    stated: float | None,
+    stated: float | None = None,
 ) -> ArrayComparison:
+    """Return how numbers of equal dtype and shape stand to each other under a rule.
+
+    Args:
+        reference: The numbers that are right by definition.
+        replay: The numbers that are judged.
+        tolerance: The rule.
+        stated: As `scale` of `compare_array`.
+    """
     if not tolerance.floor:
         return _measured(reference, replay, tolerance, 0.0)
     if stated is not None and math.isfinite(stated):

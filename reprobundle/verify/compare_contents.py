@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
-from reprobundle.errors import UnreadableOutputError
+from reprobundle.errors import DecoderMissingError, UnreadableOutputError
 from reprobundle.format.findings import OutputComparison
 from reprobundle.format.policy import Tolerance
 from reprobundle.verify.sides import Sides
@@ -117,14 +117,19 @@ def _text(sides: Sides) -> OutputComparison:
 
 
 def _bytes(sides: Sides) -> OutputComparison:
-    from reprobundle.verify.compare_images import compare_images
+    from reprobundle.verify.compare_images import are_images, compare_images
 
     with ExitStack() as stack:
-        images = compare_images(*sides.streams(stack))
-    if images.equal:
-        reason = "the bytes of the file differ, every pixel is identical"
-        return concluded(sides.reference, "bit-identical", reason)
-    return by_bytes(sides, images.reason)
+        if not are_images(*sides.streams(stack)):
+            return by_bytes(sides)
+    rule = sides.tolerance("pixel")
+    try:
+        with ExitStack() as stack:
+            parts = compare_images(*sides.streams(stack), rule)
+    except DecoderMissingError as error:
+        reason = f"the bytes differ; {error}"
+        return concluded(sides.reference, "not-compared", reason)
+    return sum_up(sides.reference, parts, values="pixel")
 
 
 _COMPARERS: Mapping[str, Callable[[Sides], OutputComparison]] = {

@@ -32,13 +32,14 @@ def tolerance_for(
     """Return the tolerance of a dtype in the output `name`.
 
     Returns:
-        The output's own tolerance for the dtype, else its own for all, else that of
-        the dtype for this kind of device pair, else None: what the policy does not
-        mention is compared exactly.
+        The output's own tolerance for the dtype, else its own for all but `pixel`, else
+        that of the dtype for this kind of device pair, else None: what the policy does
+        not mention is compared exactly.
     """
     rule = rule_for(policy, name)
     if rule is not None:
-        own = rule.dtypes.get(dtype, rule.tolerance)
+        # A rule meant for numbers must not loosen the figures that it happens to match.
+        own = rule.dtypes.get(dtype, None if dtype == "pixel" else rule.tolerance)
         if own is not None:
             return own
     for row in policy.tolerances:

@@ -68,6 +68,7 @@ def sum_up(
     *,
     unseen: str = "",
     partly: str = "",
+    values: str = "compared value",
 ) -> OutputComparison:
     """Sum up the parts of an output whose bytes are known to differ.
 
@@ -77,6 +78,7 @@ def sum_up(
         ignored: What a rule left out.
         unseen: What of the file no part covers, in words.
         partly: How much of it was compared, in words, if it was not all.
+        values: What the parts consist of.
     """
     if any(part.problem for part in parts):
         reason = first_problem(parts)
@@ -90,7 +92,7 @@ def sum_up(
         return concluded(output, "within-tolerance", partly, parts, ignored)
     if unseen:
         return concluded(output, "within-tolerance", unseen, parts, ignored)
-    reason = "the bytes of the file differ, every compared value is identical"
+    reason = f"the bytes of the file differ, every {values} is identical"
     return concluded(output, "bit-identical", reason, parts, ignored)
 
 

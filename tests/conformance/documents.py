@@ -284,11 +284,15 @@ def _place(name: str, known: str) -> Document:
     return {"stored": "here", "member": f"outputs/{name}"}
 
 
+_KINDS = {".png": ("bytes", "bytes"), ".csv": ("table", "csv")}
+
+
 def _described(name: str, output: bytes | Array, data: bytes) -> Document:
+    kind, file_format = _KINDS.get(name[name.rfind(".") :], ("document", "json"))
     facts = {
         "name": name,
-        "kind": "document",
-        "format": "json",
+        "kind": kind,
+        "format": file_format,
         "size_bytes": len(data),
         "blake3": digest(data),
     }

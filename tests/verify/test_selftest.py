@@ -14,6 +14,7 @@ from reprobundle.format.record import ErrorReport, Outcome, Phase
 from reprobundle.verify.selftest.selftest import MUTATIONS, selftest
 from reprobundle.verify.verify import verify_bundle
 from tests.outputs import files
+from tests.outputs.pictures import png
 from tests.verify.builder import Bench, Run
 
 STEPPED = Phase(
@@ -24,6 +25,7 @@ STEPPED = Phase(
     longest_ns=12,
     synchronized="cpu",
 )
+PLOT = png(np.full((3, 4, 3), 90, "u1"), colour=2)
 FAILURE = Outcome(
     exit_status=1,
     expected_failure=True,
@@ -40,7 +42,9 @@ FAILURE = Outcome(
 @pytest.fixture(scope="module")
 def benches(tmp_path_factory):
     """A training that succeeds, and a failure that is the result."""
-    steps = Run(changes={"phases": (STEPPED,)})
+    steps = Run(
+        outputs={**Run().outputs, "plot.png": PLOT}, changes={"phases": (STEPPED,)}
+    )
     training = Bench(tmp_path_factory.mktemp("training"), reference=steps, repeat=steps)
     failure = Run(outputs={}, changes={"outcome": FAILURE})
     failing = Bench(

@@ -9,6 +9,7 @@ import msgspec
 from reprobundle.format.attach import write_replay_file
 from reprobundle.format.writer import Source
 from reprobundle.verify.selftest import altered_values as values
+from reprobundle.verify.selftest.altered_pictures import with_other_pixel
 from reprobundle.verify.selftest.altered_replay import (
     Redraft,
     ids,
@@ -111,6 +112,12 @@ RESULT_MUTATIONS = (
         "the same values in another dtype",
         _STRUCTURE,
         replay_with(with_array(values.wider)),
+    ),
+    Mutation(
+        "other-pixel",
+        "one pixel of an image",
+        _STRUCTURE,
+        replay_with(with_other_pixel),
     ),
     Mutation(
         "zeros",

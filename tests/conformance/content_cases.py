@@ -1,0 +1,127 @@
+"""The vectors of section 8.1 for content that looks alike or comes in other bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.conformance import verdict_files as files
+from tests.conformance.case import Case, Result
+from tests.conformance.documents import POLICY, Run, Story
+from tests.conformance.png_files import RGBA, png
+
+BIT_IDENTICAL = "REPRODUCED, bit-identical"
+WITHIN = "REPRODUCED, within tolerance"
+DIFFERS = "NOT REPRODUCED"
+
+ROWS = b"\x0a\x14\x1e\x28\x32\x3c", b"\x46\x50\x5a\x64\x6e\x78"
+LATER = ROWS[0], b"\x46\x50\x5a\x64\x6e\x7a"
+PICTURE = "plot.png"
+DEEP = "deep.png"
+STRICT = "verdict/image_encoded_anew"
+LAX = "verdict/image_within_tolerance"
+
+
+def pictured(**rule: object) -> Story:
+    """Return a bundle with two images, and a rule for all outputs if it states one."""
+    deep = tuple(bytes(12) for _ in range(2))
+    outputs = {PICTURE: png(*ROWS), DEEP: png(*deep, depth=16)}
+    rules = [{"match": "*", "reason": "a vector", **rule}] if rule else []
+    policy = {**POLICY, "outputs": rules}
+    return Story(runs=[(Run(outputs), {})], policy=policy)
+
+
+def lax() -> Story:
+    """Return the bundle whose policy admits pixels that are two steps apart."""
+    rule = {"pixel": {"rtol": 0.0, "atol": 2.0}}
+    return pictured(dtypes=rule)
+
+
+def _case(
+    name: str,
+    result: Result,
+    verdict: str,
+    comment: str,
+    make: Callable[[], bytes],
+    *,
+    bundle: str = "",
+) -> Case:
+    return Case("verdict", name, "V17", result, verdict, comment, make, (), bundle)
+
+
+IMAGES = (
+    _case(
+        "image_encoded_anew",
+        "valid",
+        BIT_IDENTICAL,
+        "Other filters and a text in a PNG: every pixel is identical.",
+        files.attached(
+            pictured(), {PICTURE: png(*ROWS, up=True, text=b"Software\0other")}
+        ),
+    ),
+    _case(
+        "image_sample",
+        "invalid",
+        DIFFERS,
+        "One sample of a PNG is another one, and no rule names `pixel`.",
+        files.alone({PICTURE: png(*LATER)}, of=pictured),
+        bundle=STRICT,
+    ),
+    _case(
+        "image_last_bit",
+        "invalid",
+        DIFFERS,
+        "The last of 16 bits of one sample; many decoders keep 8 bits only.",
+        files.alone({DEEP: png(bytes(11) + b"\1", bytes(12), depth=16)}, of=pictured),
+        bundle=STRICT,
+    ),
+    _case(
+        "image_colour_mode",
+        "invalid",
+        DIFFERS,
+        "The same colours with an alpha channel that hides nothing.",
+        files.alone(
+            {
+                PICTURE: png(
+                    *(row[:3] + b"\xff" + row[3:] + b"\xff" for row in ROWS),
+                    colour=RGBA,
+                )
+            },
+            of=pictured,
+        ),
+        bundle=STRICT,
+    ),
+    _case(
+        "image_cut_off",
+        "invalid",
+        DIFFERS,
+        "The replay's image cannot be decoded; it is compared byte for byte.",
+        files.alone({PICTURE: png(*ROWS)[:-4]}, of=pictured),
+        bundle=STRICT,
+    ),
+    _case(
+        "image_within_tolerance",
+        "valid",
+        WITHIN,
+        "One sample is two steps off, and a rule for `pixel` admits two.",
+        files.attached(lax(), {PICTURE: png(*LATER)}),
+    ),
+    _case(
+        "image_size",
+        "invalid",
+        DIFFERS,
+        "The same samples in rows of another length, under a rule for `pixel`.",
+        files.alone({PICTURE: png(ROWS[0] + ROWS[1])}, of=lax),
+        bundle=LAX,
+    ),
+    _case(
+        "image_rule_for_numbers",
+        "invalid",
+        DIFFERS,
+        "A tolerance for all dtypes of an output is none for pixels.",
+        files.attached(
+            pictured(tolerance={"rtol": 0.0, "atol": 2.0}), {PICTURE: png(*LATER)}
+        ),
+    ),
+)
+
+CASES = IMAGES
