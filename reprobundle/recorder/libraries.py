@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import sys
 
-from . import system_libraries
+from . import missing_mps, system_libraries
 from .facts import UnknownFactError, measured, send
+from .hardware.obstacle import Machine
 from .switches import switch_probes
 
 TYPE_CHECKING = False
@@ -66,6 +67,7 @@ class Libraries:
     def on_torch(self, torch: Any) -> None:
         """Send what is known about torch once it is imported."""
         send(self._session, torch_probes(torch))
+        send(self._session, missing_mps.probes_at_import(torch, Machine()))
         self._switches = send(self._session, switch_probes(torch))
 
     def on_accelerator(self) -> None:
@@ -86,6 +88,8 @@ class Libraries:
         if mps.is_built():
             answer = ("torch.mps.available", "torch.backends.mps", mps.is_available)
             send(self._session, [answer])
+        device = self._session.device
+        send(self._session, missing_mps.probes_at_end(torch, device, Machine()))
 
     def _changes(self, torch: Any) -> Iterator[Probe]:
         """Yield what changed, and the names of what was read again and did not."""

@@ -41,7 +41,7 @@ from reprobundle.replay.options import ReplayOptions
 from reprobundle.replay.plan import PlannedRun, ReplayPlan
 from reprobundle.run.asked import parse_asked
 from reprobundle.run.assemble import assemble
-from reprobundle.run.availability import obstacle
+from reprobundle.run.availability import Obstacle, obstacle
 from reprobundle.run.budget import (
     OUTPUT_BUDGET_BYTES,
     Budget,
@@ -87,7 +87,7 @@ class ReplayJob:
         self.settings = self.asked.settings
         self.occasion = secrets.token_hex(8)
         self.environment = ChosenEnvironment(python=Path(sys.executable))
-        self.obstacle: Outcome | None = None
+        self.obstacle: Obstacle | None = None
         self.device = "as-is"
 
     @property
@@ -118,12 +118,13 @@ class ReplayJob:
                 raise
             # The platform cannot have the recorded packages: that is a result, not
             # an accident, and the record of it is attached.
-            self.obstacle = Outcome(
+            outcome = Outcome(
                 exit_status=0,
                 completed=False,
                 stop="platform",
                 stop_detail=str(error),
             )
+            self.obstacle = Obstacle(outcome)
 
     def _tell_draws(self) -> None:
         """Say whether one seed gives the reference's numbers here."""
@@ -144,7 +145,7 @@ class ReplayJob:
             self.environment.python, self.device, variables
         )
         if found is not None:
-            self.say(f"not run: {found.stop_detail}")
+            self.say(f"not run: {found.outcome.stop_detail}")
             return [self._stopped(planned, found) for planned in self.plan.runs]
         done: list[Assembled] = []
         for planned in self.plan.runs:
@@ -189,10 +190,7 @@ class ReplayJob:
         name = f"{planned.pass_name}{planned.number}{turn}"
         folder = self.folder / self.device / name
         if missing:
-            return self._stopped(
-                planned,
-                _no_data(missing),
-            )
+            return self._stopped(planned, _no_data(missing))
         draws = draws_of(planned, self.plan, self.options.rng, self.extracted.folder)
         plan = self._plan(command, planned, draws)
         if planned.pass_name == "restart":
@@ -240,14 +238,14 @@ class ReplayJob:
         )
         return within_budget(assembled, budget, folder, say=self.say)
 
-    def _stopped(self, planned: PlannedRun, outcome: Outcome) -> Assembled:
+    def _stopped(self, planned: PlannedRun, found: Obstacle) -> Assembled:
         return stopped.record(
             planned.record,
             bundle=self.plan.bundle,
             compared_run=planned.number,
             pass_name=planned.pass_name,
             occasion=self.occasion,
-            outcome=outcome,
+            found=found,
             device=self.device,
         )
 
@@ -345,8 +343,10 @@ def _loaded_torch(done: list[Assembled], reference: Record) -> bool:
     )
 
 
-def _no_data(detail: str) -> Outcome:
-    return Outcome(exit_status=0, completed=False, stop="data", stop_detail=detail)
+def _no_data(detail: str) -> Obstacle:
+    return Obstacle(
+        Outcome(exit_status=0, completed=False, stop="data", stop_detail=detail)
+    )
 
 
 def _role(name: str) -> Literal["log", "series", "output"]:

@@ -11,11 +11,11 @@ from reprobundle.format.record import (
     Devices,
     Fact,
     Memory,
-    Outcome,
     Randomness,
     Record,
 )
 from reprobundle.run.accessed import Accesses
+from reprobundle.run.availability import Obstacle
 from reprobundle.run.command import platform_name
 from reprobundle.run.finished import Assembled, PassName
 from reprobundle.run.placeholders import Names
@@ -28,7 +28,7 @@ def record(
     compared_run: int,
     pass_name: PassName,
     occasion: str,
-    outcome: Outcome,
+    found: Obstacle,
     device: str = "as-is",
 ) -> Assembled:
     """Return a replay record that says why nothing was run.
@@ -39,7 +39,7 @@ def record(
         compared_run: As `runs` in `Record`.
         pass_name: As in `Record`.
         occasion: As in `Record`.
-        outcome: Holds the stop reason.
+        found: Holds the stop reason, and what is known all the same.
         device: The device asked for.
     """
     nothing = Fact(unknown="the command was not started")
@@ -55,7 +55,7 @@ def record(
         started=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
         elapsed_ns=0,
         platform=platform_name(),
-        environment={},
+        environment=dict(found.facts),
         randomness=Randomness(seed=reference.command.seed),
         processes=(),
         phases=(),
@@ -65,7 +65,7 @@ def record(
         sources=(),
         outputs=(),
         outcome=msgspec.structs.replace(
-            outcome, stop_detail=Names.here().hidden(outcome.stop_detail)
+            found.outcome, stop_detail=Names.here().hidden(found.outcome.stop_detail)
         ),
         remarks=(),
         members=(),

@@ -19,7 +19,7 @@ from reprobundle.report.recorded import (
 from reprobundle.report.screen import Line, Screen, Span, Style
 from reprobundle.report.stated import policy_lines
 from reprobundle.report.view import BundleView, RunView, view
-from reprobundle.verify.devices import device_of
+from reprobundle.verify.devices import device_of, missing_mps
 from reprobundle.verify.float64 import site_texts
 
 __all__ = ["BundleView", "render_inspect", "view"]
@@ -111,6 +111,9 @@ def _makers(record: Record) -> Iterator[str]:
     if "cpu.model" in known:
         yield known["cpu.model"]
     yield f"device {', '.join(record.devices.observed) or 'none seen'}"
+    cause, remedy = missing_mps(record)
+    if cause:
+        yield f"no MPS: {cause} ({remedy})"
     if "git.commit" in known:
         dirty = ", changed since" if known.get("git.dirty") == "True" else ""
         yield f"git {text.digest(known['git.commit'])}{dirty}"

@@ -6,9 +6,10 @@ import json
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from types import MappingProxyType
+from typing import Literal, NamedTuple
 
-from reprobundle.format.record import Outcome
+from reprobundle.format.record import Fact, Outcome
 from reprobundle.run.launch import recorder_folder
 
 # Importing torch from a cold disk takes tens of seconds.
@@ -19,10 +20,22 @@ _STOPS: dict[str, Literal["cuda_required", "platform"]] = {
 }
 
 
+class Obstacle(NamedTuple):
+    """Why nothing is run.
+
+    Attributes:
+        outcome: Of a run that cannot have its device.
+        facts: The cause, as a run of its own would record it.
+    """
+
+    outcome: Outcome
+    facts: Mapping[str, Fact] = MappingProxyType({})
+
+
 def obstacle(
     python: Path, device: str, environment: Mapping[str, str]
-) -> Outcome | None:
-    """Return the outcome of a run that cannot have its device; None if it can.
+) -> Obstacle | None:
+    """Return why a run cannot have its device; None if it can.
 
     Where the question cannot be answered, nothing is claimed: the run itself shows.
 
@@ -36,12 +49,23 @@ def obstacle(
     answer = _asked(python, device, environment)
     if not answer.get("cause"):
         return None
-    return Outcome(
+    outcome = Outcome(
         exit_status=0,
         completed=False,
         stop=_STOPS[device],
         stop_detail=f"{device} was asked for: {answer['cause']}; {answer['remedy']}",
     )
+    return Obstacle(outcome, _facts(device, answer))
+
+
+def _facts(device: str, answer: Mapping[str, str]) -> dict[str, Fact]:
+    words = {"key": "", "cause": "_cause", "remedy": "_remedy"}
+    return {
+        f"torch.{device}.missing{suffix}": Fact(
+            value=str(answer.get(word, "")), source="asked before the replay"
+        )
+        for word, suffix in words.items()
+    }
 
 
 def _asked(python: Path, device: str, environment: Mapping[str, str]) -> dict[str, str]:

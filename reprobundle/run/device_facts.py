@@ -218,7 +218,9 @@ def _state(
         return "none-seen", "warnings, profiler and census looked"
     if "torch.version" not in facts:
         return "none-possible", "torch was not imported"
-    return "none-possible", "no device with automatic CPU fallback was there"
+    cause = _value(facts, "torch.mps.missing_cause")
+    why = f": {cause}" if cause else ""
+    return "none-possible", f"no device with automatic CPU fallback was there{why}"
 
 
 def _value(facts: dict[str, Fact], name: str) -> object:

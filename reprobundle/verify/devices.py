@@ -47,6 +47,14 @@ def contradiction(record: Record) -> str:
     return ""
 
 
+def missing_mps(record: Record) -> tuple[str, str]:
+    """Return why MPS was not there for a run and what helps; empty where not known."""
+    names = ("torch.mps.missing_cause", "torch.mps.missing_remedy")
+    known = [record.environment.get(name) for name in names]
+    cause, remedy = (str(fact.value or "") if fact else "" for fact in known)
+    return cause, remedy
+
+
 def device_pair(reference: Record, replay: Record) -> DevicePair:
     """Return which column of the policy's tolerances applies to two runs."""
     return "same" if device_of(reference) == device_of(replay) else "different"
@@ -81,7 +89,10 @@ def check_devices(
 def _asked(record: Record) -> Finding:
     asked, used = record.devices.requested, device_of(record)
     if asked in _NO_CHOICE:
-        return finding("device-asked", "pass", f"it chose {used} by itself", got=used)
+        cause, _ = missing_mps(record)
+        why = f"; {cause}" if cause and used == "cpu" else ""
+        reason = f"it chose {used} by itself{why}"
+        return finding("device-asked", "pass", reason, got=used)
     if asked == used:
         return finding("device-asked", "pass", got=used)
     if asked == used.removesuffix(_STANDIN):
@@ -117,11 +128,14 @@ def _accepting(record: Record, policy: Policy) -> Finding:
     if label in wanted:
         return finding("accepting-platform", "pass", got=label)
     listed = ", ".join(wanted)
+    cause, remedy = missing_mps(record)
+    for_mps = bool(cause) and any(name.endswith("-mps") for name in wanted)
     return finding(
         "accepting-platform",
         "not-checked",
-        f"the result counts on {listed}, this replay ran on {label}",
+        f"the result counts on {listed}, this replay ran on {label}"
+        + (f": {cause}" if for_mps else ""),
         expected=listed,
         got=label,
-        advice=f"replay on {wanted[0]}",
+        advice=remedy if for_mps else f"replay on {wanted[0]}",
     )

@@ -8,7 +8,16 @@ import sys
 
 import pytest
 
+from reprobundle.format.canonical import decode
+from reprobundle.format.reader import open_bundle
+from reprobundle.format.record import Record
 from tests.cli.conftest import reprobundle
+
+
+def decode_replay(bundle, name):
+    where = f"replays/{name}/record.json"
+    return decode(bundle.read_unsealed(where), Record, where=where, rule="R-7.2")
+
 
 SCRIPT = """\
 import os, pathlib, sys
@@ -61,6 +70,29 @@ def test_each_device_is_tried_and_a_missing_one_is_not_run_here(steered):
     assert verdicts == ["REPRODUCED, bit-identical", "NOT RUN HERE"]
     (reason,) = [text for text in report["reasons"] if text.startswith("stopped")]
     assert "cuda_required: cuda was asked for" in reason
+    with open_bundle(steered) as bundle:
+        records = [decode_replay(bundle, name) for name in bundle.replay_ids]
+    (stopped,) = (one for one in records if one.outcome.stop)
+    key = stopped.environment["torch.cuda.missing"].value
+    assert key in ("build-without-cuda", "cuda-hidden")
+    assert stopped.environment["torch.cuda.missing_remedy"].value in reason
+
+
+@pytest.mark.torch
+@pytest.mark.skipif(sys.platform == "darwin", reason="a Mac may have MPS")
+def test_a_bundle_from_a_machine_without_mps_says_why(steered, tmp_path):
+    script = tmp_path / "run.py"
+    script.write_text("import torch\nopen('x.txt', 'w').write('1')\n")
+    target = tmp_path / "y.rpb.zip"
+    done = reprobundle(
+        *("pack", "-q", "-o", target, "--passes", "measured", "--"),
+        *(sys.executable, "run.py"),
+        cwd=tmp_path,
+    )
+    assert done.status == 0, done.err
+    shown = " ".join(reprobundle("inspect", target).out.split())
+    assert f"no MPS: MPS exists on macOS only, this is {sys.platform}" in shown
+    assert "(replay on a Mac)" in shown
 
 
 def test_an_unknown_device_is_a_bad_call(steered):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from reprobundle.recorder import missing_mps
 from reprobundle.recorder.availability import obstacle as obstacle_of
-from reprobundle.recorder.hardware.mps_obstacle import oldest_macos
+from reprobundle.recorder.facts import measured
+from reprobundle.recorder.hardware.mps_obstacle import mps_obstacle, oldest_macos
 from reprobundle.recorder.hardware.obstacle import Machine
 from reprobundle.recorder.hiding import hide_accelerators
 
@@ -190,3 +193,69 @@ def test_a_device_that_is_there_has_no_obstacle():
     torch.ones = lambda *shape, device: SimpleNamespace(item=lambda: 1.0)
     assert obstacle(torch) == ("", "")
     assert cuda_obstacle(fake(cuda="12.8", gpu=True)) == ("", "")
+
+
+def missing(torch, device="as-is", platform="darwin", **machine):
+    """What the record of a run says about MPS, value or reason why it is unknown."""
+    here = Machine(platform=platform, run=machine.get("run", mac()), environ={})
+    at_end = missing_mps.probes_at_end(torch, device, here)
+    return {name: measured(read) for name, _, read in at_end}
+
+
+def test_a_run_without_mps_records_the_cause_with_key_and_remedy():
+    found = missing(fake(built=False), run=mac(ROSETTA))
+    assert found == {
+        "torch.mps.missing": ("rosetta", ""),
+        "torch.mps.missing_cause": (
+            "this Python is an Intel program that runs translated (Rosetta)",
+            "",
+        ),
+        "torch.mps.missing_remedy": (
+            "install a Python for Apple Silicon and torch for it",
+            "",
+        ),
+    }
+
+
+def test_a_run_with_mps_records_that_it_is_not_missing():
+    found = missing(fake(available=True))
+    assert set(found.values()) == {(None, "MPS is there")}
+
+
+@pytest.mark.parametrize(
+    ("available", "key"), [(True, "hidden"), (False, "no-metal-device")]
+)
+def test_mps_that_was_hidden_is_told_from_mps_that_is_not_there(available, key):
+    torch = fake(available=available)
+    hide_accelerators(torch, "cpu")
+    assert missing(torch, "cpu")["torch.mps.missing"] == (key, "")
+
+
+def test_where_mps_may_not_be_asked_yet_nothing_is_said_about_it():
+    asked: list[object] = []
+
+    def run(argv):
+        asked.append(argv)
+        return ""
+
+    torch = fake()
+    torch.backends.mps.is_available = lambda: asked.append("available")
+    for platform, built in (("darwin", False), ("darwin", True), ("linux", True)):
+        torch.backends.mps.is_built = lambda built=built: built
+        here = Machine(platform=platform, run=run)
+        for _, _, read in missing_mps.probes_at_import(torch, here):
+            assert measured(read) == (None, "asked only at the end of a process")
+    assert asked == []
+    torch.backends.mps.is_built = lambda: False
+    here = Machine(platform="linux", run=lambda argv: "")
+    names = {n: measured(r)[0] for n, _, r in missing_mps.probes_at_import(torch, here)}
+    assert names["torch.mps.missing"] == "not-macos"
+
+
+def test_every_key_of_a_cause_stands_on_the_page_about_macs():
+    page = (Path(__file__).parents[2] / "docs/mac.md").read_text(encoding="utf-8")
+    source = Path(mps_obstacle.__code__.co_filename).read_text(encoding="utf-8")
+    source += Path(missing_mps.__file__).read_text(encoding="utf-8")
+    keys = set(re.findall(r'Obstacle\(\s*"([a-z-]+)"', source))
+    assert len(keys) == 11
+    assert {key for key in keys if f"| `{key}` |" not in page} == set()

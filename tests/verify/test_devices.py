@@ -121,6 +121,23 @@ def test_a_mac_question_cannot_be_decided_on_linux(bench):
     assert "counts on macos-mps, this replay ran on linux-cpu" in reasons(report)
 
 
+def test_a_result_that_counts_on_a_mac_says_why_it_could_not_be_had_here(bench):
+    intent = Intent(accepting_platforms=("macos-mps",))
+    bench.policy = msgspec.structs.replace(default_policy(), intent=intent)
+    facts = {
+        "torch.mps.missing": Fact(value="not-macos", source="s"),
+        "torch.mps.missing_cause": Fact(value="MPS exists on macOS only", source="s"),
+        "torch.mps.missing_remedy": Fact(value="replay on a Mac", source="s"),
+    }
+    bench.pack().replay(environment={**ENVIRONMENT, **facts})
+    report = bench.verify()
+    (one,) = found(report, "accepting-platform", "not-checked")
+    assert one.reason.endswith("ran on linux-cpu: MPS exists on macOS only")
+    assert one.advice == "replay on a Mac"
+    (asked,) = found(report, "device-asked", "pass")
+    assert asked.reason == "it chose cpu by itself; MPS exists on macOS only"
+
+
 def test_a_replay_on_an_accepting_platform_counts_before_a_newer_one(bench):
     intent = Intent(accepting_platforms=("macos-mps",))
     bench.policy = msgspec.structs.replace(default_policy(), intent=intent)
