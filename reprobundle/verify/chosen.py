@@ -29,6 +29,13 @@ def named(replays: Sequence[Replay], wanted: str | None) -> list[Replay]:
     return found
 
 
+def records_before(replays: Sequence[Replay], one: Replay) -> list[Record]:
+    """Return the records that were attached before `one`, in the order of `replays`."""
+    ids = [other.id for other in replays]
+    earlier = replays[: ids.index(one.id)]
+    return [other.record for other in earlier]
+
+
 def traced_with(replays: Sequence[Replay], one: Replay) -> Record | None:
     """Return the evidence pass of the same file and occasion as `one`."""
     for other in replays:

@@ -219,11 +219,17 @@ def check_environment(
         devices: Whether both ran on the same kind of device.
         identical: Whether all outputs are bit-identical.
     """
-    if not reference.environment or not replay.environment:
-        side = "reference" if not reference.environment else "replay"
-        reason = f"no environment facts of the {side} were recorded"
-        yield finding("environment-drift", "not-checked", reason)
+    sides = (("reference", reference), ("replay", replay))
+    unknown = [name for name, record in sides if not _numeric_facts(record)]
+    if unknown and not identical:
+        yield finding(
+            "environment-drift",
+            "not-checked",
+            f"nothing that is known to change numbers was recorded of the {unknown[0]}",
+        )
         return
+    if not identical:
+        yield from _one_sided(differences, devices)
     drift = [difference for difference in differences if _counts(difference, devices)]
     if not drift:
         others = len(differences)
@@ -246,6 +252,42 @@ def check_environment(
         got=drift[0].replay,
         advice="replay in the locked environment with --env fresh",
     )
+
+
+def _numeric_facts(record: Record) -> list[str]:
+    return [
+        name
+        for name, fact in record.environment.items()
+        if not fact.unknown and numeric_kind(name) is not None
+    ]
+
+
+def _one_sided(
+    differences: tuple[EnvironmentDifference, ...], devices: DevicePair
+) -> Iterator[Finding]:
+    """Yield which facts that change numbers one side left unrecorded."""
+    names = [
+        one.name
+        for one in differences
+        if NOT_RECORDED in (one.reference, one.replay) and _may_count(one.name, devices)
+    ]
+    if not names:
+        return
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    yield finding(
+        "environment-gap",
+        "not-checked",
+        f"known on one side only: {', '.join(names[:MOST_NAMED])}{more}",
+        where=names[0],
+    )
+
+
+def _may_count(name: str, devices: DevicePair) -> bool:
+    kind = numeric_kind(name)
+    # A generator that only one side loaded has drawn nothing on the other.
+    if kind is None or name.startswith("randomness."):
+        return False
+    return devices == "same" or not kind.inherent
 
 
 def check_tracked(replay: Record) -> Finding:

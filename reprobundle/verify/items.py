@@ -93,7 +93,8 @@ EVERY_ITEM: tuple[Item, ...] = (
     Item(
         "vacuous-tolerance",
         "V8",
-        "A tolerance admits errors as large as the values, or half of the elements.",
+        "A tolerance admits errors as large as the values, or half of the elements; or "
+        "one that somebody stated admits zeros in the place of an array.",
         _WARNS,
     ),
     Item("has-lockfile", "V9", "There is no lockfile.", _REQUIRED),
@@ -155,6 +156,12 @@ EVERY_ITEM: tuple[Item, ...] = (
         _WARNS,
     ),
     Item(
+        "copied-run",
+        "V11",
+        "A sealed run took the time of another to the nanosecond: it is a copy.",
+        _REQUIRED,
+    ),
+    Item(
         "tracing-changed-reference",
         "V11",
         "The traced run gave other results than the measured one, or none was made.",
@@ -169,6 +176,19 @@ EVERY_ITEM: tuple[Item, ...] = (
     ),
     # --- one replay
     Item("same-run", "V12", "The replay stands against no sealed run.", _DIFFERS),
+    Item(
+        "copied-replay",
+        "V12",
+        "The replay took the time of another run to the nanosecond: it is a copy.",
+        _REQUIRED,
+    ),
+    Item(
+        "replay-time",
+        "V12",
+        "The replay started before the run that it repeats, in the future, or at no "
+        "time.",
+        _WARNS,
+    ),
     Item("same-files", "V12", "The replay started from other files.", _DIFFERS),
     Item("same-command", "V12", "The replay ran another command.", _DIFFERS),
     Item("same-seed", "V12", "The replay was started with another seed.", _DIFFERS),
@@ -393,8 +413,14 @@ EVERY_ITEM: tuple[Item, ...] = (
     Item(
         "environment-drift",
         "V18",
-        "A fact that is known to change numbers differs, and the outputs do too.",
-        _WARNS,
+        "A fact that is known to change numbers differs, and the outputs do too; not "
+        "checked where one side knows no such fact.",
+        {**_WARNS, **_UNKNOWN},
+    ),
+    Item(
+        "environment-gap",
+        "V18",
+        "Facts that are known to change numbers are known on one side only.",
     ),
     Item(
         "unsynchronised-timing",

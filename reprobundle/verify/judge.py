@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -35,6 +36,7 @@ from reprobundle.verify.mapped import check_mapped
 from reprobundle.verify.memory import check_memory
 from reprobundle.verify.observation import check_observation
 from reprobundle.verify.outcomes import check_outputs
+from reprobundle.verify.own_run import check_own_run
 from reprobundle.verify.protocol import check_protocol
 from reprobundle.verify.sealed import Sealed
 from reprobundle.verify.start import check_start
@@ -51,6 +53,8 @@ def judge(
     content: Content,
     *,
     traced: Record | None = None,
+    earlier: Sequence[Record] = (),
+    now: datetime.datetime,
     allow: Sequence[str] = (),
 ) -> Judgement:
     """Return the judgement on one replay.
@@ -62,6 +66,8 @@ def judge(
         replay: Its record.
         content: Where its content lies.
         traced: The evidence pass of the same occasion and claim, if one was made.
+        earlier: Records that were attached before it.
+        now: The time of this machine.
         allow: Names of warnings that the caller accepts.
 
     Raises:
@@ -73,6 +79,7 @@ def judge(
         return _judgement(replay_id, replay, [same_run, *skipped], allow=allow)
     findings = [same_run]
     if is_finished(replay) or replay.processes:
+        findings += check_own_run(replay, sealed.runs, earlier, now)
         findings += check_protocol(reference, replay)
     findings += check_ending(reference, replay)
     comparisons: tuple[OutputComparison, ...] = ()

@@ -23,6 +23,7 @@ from reprobundle.format.record import Record
 from reprobundle.verify.checks import finding
 from reprobundle.verify.devices import contradiction, platform_label
 from reprobundle.verify.ending import check_ending, is_finished
+from reprobundle.verify.own_run import copied_from
 from reprobundle.verify.protocol import sealed_counterpart
 from reprobundle.verify.replays import read_replay
 from reprobundle.verify.sealed import Sealed, read_sealed
@@ -81,7 +82,9 @@ def _obstacles(
     yield from _elsewhere(record)
     yield from _not_its_end(record, sealed.reference)
     yield from _replaced(record)
-    yield from _copied(record, sealed, others)
+    original = copied_from(record, sealed.runs, others)
+    if original:
+        yield f"it is a copy of {original}"
 
 
 def _another_run(record: Record, sealed: Sealed) -> Iterator[str]:
@@ -139,19 +142,6 @@ def _elsewhere(record: Record) -> Iterator[str]:
         yield "it says linux, and its environment has facts of macOS"
     if facts.get("cpu.model", "").startswith("apple"):
         yield f"it says linux, and its processor {facts['cpu.model']}"
-
-
-def _copied(record: Record, sealed: Sealed, others: Sequence[Record]) -> Iterator[str]:
-    """Yield that it is another run under a new label: no two take the same time.
-
-    Wall time is measured in nanoseconds.
-    """
-    for number, run in sorted(sealed.runs.items()):
-        if run.elapsed_ns == record.elapsed_ns:
-            yield f"it is a copy of sealed run {number}"
-    for other in others:
-        if other != record and other.elapsed_ns == record.elapsed_ns:
-            yield "it is a copy of another attached record"
 
 
 def require_linux_reference(bundle_path: Path, replay_path: Path) -> None:

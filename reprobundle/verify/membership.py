@@ -86,7 +86,7 @@ def _sealed_run(bundle: Bundle, number: int, record: Record) -> Iterator[Finding
     yield from check_references("run-members", bundle, top, record)
     if record.memory.series in there:
         where = top + record.memory.series
-        yield from check_series("run-members", where, bundle.read(where))
+        yield from check_series("run-members", where, bundle.read(where), record)
     for read in record.reads:
         held = bundle.members.get(read.member) if read.member else None
         if read.member and (held is None or held.blake3 != read.blake3):
@@ -100,12 +100,19 @@ def _sealed_run(bundle: Bundle, number: int, record: Record) -> Iterator[Finding
             )
 
 
-def check_series(name: str, where: str, data: bytes) -> Iterator[Finding]:
-    """Yield what is wrong with a memory series."""
+def check_series(
+    name: str, where: str, data: bytes, record: Record
+) -> Iterator[Finding]:
+    """Yield what is wrong with the memory series of `record`."""
     try:
-        decode(data, MemorySeries, where=where, rule="R-7.2")
+        series = decode(data, MemorySeries, where=where, rule="R-7.2")
     except BundleError as error:
         yield finding(name, "fail", error.message, where=where)
+        return
+    stated, held = record.memory.samples, len(series.samples)
+    if held != stated:
+        reason = "the memory series does not hold as many samples as its record states"
+        yield finding(name, "fail", reason, where=where, expected=stated, got=held)
 
 
 def _differs(stated: ContentMember, size_bytes: int, digest: str) -> bool:

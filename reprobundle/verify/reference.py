@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from reprobundle.format.findings import Finding, OutputComparison
-from reprobundle.format.policy import Policy, Tolerance
+from reprobundle.format.policy import Policy
 from reprobundle.format.reader import Bundle
 from reprobundle.format.record import Record
 from reprobundle.verify.checks import finding
@@ -16,33 +16,6 @@ from reprobundle.verify.observation import check_reference_observation
 from reprobundle.verify.sealed import REFERENCE_RUN, Sealed
 
 _GOOD = ("bit-identical", "within-tolerance")
-
-
-def check_policy(policy: Policy) -> Iterator[Finding]:
-    """Yield the findings of V8."""
-    stated = [
-        (f"{row.dtype}, {row.devices}", row.tolerance) for row in policy.tolerances
-    ]
-    stated += [
-        (rule.match, rule.tolerance)
-        for rule in policy.outputs
-        if rule.tolerance is not None
-    ]
-    vacuous = [(where, rule) for where, rule in stated if _is_vacuous(rule)]
-    for where, rule in vacuous:
-        yield finding(
-            "vacuous-tolerance",
-            "warn",
-            "this tolerance admits errors as large as the values, or any share of them",
-            where=where,
-            got=f"rtol {rule.rtol:g}, floor {rule.floor:g}, share {rule.share:g}",
-        )
-    if not vacuous:
-        yield finding("vacuous-tolerance", "pass", f"{len(stated)} tolerances")
-
-
-def _is_vacuous(rule: Tolerance) -> bool:
-    return rule.rtol >= 1 or rule.rtol * rule.floor >= 1 or rule.share >= 0.5
 
 
 def check_reference(sealed: Sealed) -> Iterator[Finding]:

@@ -114,7 +114,8 @@ def _content(
     yield from check_references("replay-members", bundle, top, record)
     if record.memory.series in there:
         where = top + record.memory.series
-        yield from check_series("replay-members", where, source.read_unsealed(where))
+        data = source.read_unsealed(where)
+        yield from check_series("replay-members", where, data, record)
 
 
 def _digest_of(source: ReplayFile, name: str) -> str:

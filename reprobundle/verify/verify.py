@@ -6,6 +6,7 @@ answer is made from the one `Report` returned here.
 
 from __future__ import annotations
 
+import datetime
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -28,7 +29,7 @@ from reprobundle.format.reader import (
 )
 from reprobundle.verify.acceptance import check_acceptance
 from reprobundle.verify.checks import finding, unmade
-from reprobundle.verify.chosen import named, traced_with
+from reprobundle.verify.chosen import named, records_before, traced_with
 from reprobundle.verify.claims import Replay, check_claims, claim_results, deciding
 from reprobundle.verify.completeness import check_completeness
 from reprobundle.verify.content import attached
@@ -41,8 +42,9 @@ from reprobundle.verify.integrity import (
     whole_id,
 )
 from reprobundle.verify.membership import check_run_members
+from reprobundle.verify.own_run import check_sealed_copies
+from reprobundle.verify.policy import check_policy
 from reprobundle.verify.reference import (
-    check_policy,
     check_reference,
     check_repeat,
     check_traced,
@@ -94,6 +96,7 @@ def verify_bundle(
     allow: tuple[str, ...] = (),
     own_policy: OwnPolicy | None = None,
     here: str = "",
+    now: datetime.datetime | None = None,
     progress: Progress = None,
 ) -> Report:
     """Return everything that can be said about the bundle at `path`.
@@ -108,6 +111,7 @@ def verify_bundle(
         allow: Names of warnings that the caller accepts.
         own_policy: The verifier's own policy, to be judged beside the frozen one.
         here: Platform of this machine, such as ``linux-cpu``; only for the advice.
+        now: The time that no replay can lie behind; that of this machine if None.
         progress: Called with the number of bytes just checked.
 
     Raises:
@@ -130,6 +134,7 @@ def verify_bundle(
                 file = ""
             job = _Verification(bundle, source, state, allow, progress)
             job.own_policy = own_policy
+            job.now = now or datetime.datetime.now(tz=datetime.timezone.utc)
             job.integrity(deep=deep, expect_id=expect_id)
             decision = job.conclude(
                 integrity_only=integrity_only, wanted=replay, here=here
@@ -181,6 +186,7 @@ class _Verification:
         self.allow = allow
         self.progress = progress
         self.own_policy: OwnPolicy | None = None
+        self.now = datetime.datetime.now(tz=datetime.timezone.utc)
         self.sealed: Sealed | None = None
         self.replays: list[Replay] = []
         self.restarts: list[Replay] = []
@@ -289,10 +295,11 @@ class _Verification:
         records = [one.record for one in self.replays]
         members = self.bundle.members
         completeness = list(check_completeness(members, sealed, records))
-        self.state.findings += check_policy(sealed.policy)
+        self.state.findings += check_policy(sealed.policy, sealed.reference)
         self.state.findings += completeness
         self.state.findings += check_acceptance(members, sealed, records, completeness)
         self.state.findings += check_reference(sealed)
+        self.state.findings += check_sealed_copies(sealed.runs)
 
     def _not_asked_for(self) -> Iterator[Finding]:
         reason = "only integrity and completeness were asked for"
@@ -321,6 +328,8 @@ class _Verification:
             one.record,
             attached(self.bundle, one.source, one.id, one.record),
             traced=traced_with(self.replays, one),
+            earlier=records_before(self.replays, one),
+            now=self.now,
             allow=self.allow,
         )
 
@@ -330,7 +339,8 @@ class _Verification:
         """Judge the same replays once more, under the verifier's own policy."""
         mine = sealed._replace(policy=laid_over(sealed.policy, own.policy))
         by_replay = {one.id: self._judge(mine, one) for one in chosen}
-        about_policy = apply_allowances(check_policy(mine.policy), self.allow)
+        stated = check_policy(mine.policy, sealed.reference)
+        about_policy = apply_allowances(stated, self.allow)
         return second_opinion(
             own,
             sealed.policy,

@@ -108,6 +108,8 @@ LOCK: Document = {
         {"name": "torch", "version": "2.13.0", "record_unknown": "not read"}
     ],
 }
+# What a replay takes, in nanoseconds: no two runs take the same time.
+REPLAY_NS = 1000
 MEMORY: Document = {
     "samples": [{"t_ns": 0, "point": "end", "pid": 1, "bytes": {"rss": 2000}}]
 }
@@ -330,7 +332,8 @@ class Story:
             "policy.json": _bytes(self.policy),
         }
         for number, (run, fixed) in enumerate(self.runs, start=1):
-            for name, data in run.build(**fixed).items():
+            took = RECORD["elapsed_ns"] + number - 1
+            for name, data in run.build(elapsed_ns=took, **fixed).items():
                 files[f"runs/{number}/{name}"] = data
         files.update(self.files)
         bundle = ForgedBundle(
@@ -358,6 +361,7 @@ def bundle_id(bundle: ForgedBundle) -> str:
 def replay_files(bundle: str, run: Run, /, **changes: object) -> dict[str, bytes]:
     """Return a replay of sealed run 1 of the bundle with this id, by entry name."""
     fixed = {"role": "replay", "bundle": bundle, "runs": 1, "occasion": "0" * 16}
+    fixed["elapsed_ns"] = REPLAY_NS
     files = run.build(**{**fixed, **changes})
     names = ["record.json", *sorted(files.keys() - {"record.json"})]
     top = f"replays/{digest(files['record.json'])}"
@@ -380,6 +384,7 @@ def replayed(story: Story, *replays: Run) -> ForgedBundle:
     """Return the bundle of `story` with these replays attached, the oldest first."""
     bundle = story.forge()
     identity = bundle_id(bundle)
-    for run in replays:
-        bundle.unsealed += replay_entries(identity, run)
+    for number, run in enumerate(replays):
+        took = REPLAY_NS + number
+        bundle.unsealed += replay_entries(identity, run, elapsed_ns=took)
     return bundle

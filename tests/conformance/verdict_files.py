@@ -15,6 +15,7 @@ from tests.conformance.documents import (
     PEAKS,
     POLICY,
     RECORD,
+    REPLAY_NS,
     SCRIPT,
     TOLERANT,
     Array,
@@ -98,6 +99,20 @@ def repeat_differs() -> Story:
     repeat = Run({OUTPUT: b'{"accuracy": 0.5}\n'})
     role = {"role": "repeat", "pass_name": "repeat"}
     return Story(runs=[(Run(), {}), (repeat, role)])
+
+
+def repeat_copied() -> Story:
+    """Return a bundle whose repeat pass says that it took the reference's time."""
+    copied = {"elapsed_ns": RECORD["elapsed_ns"]}
+    role = {"role": "repeat", "pass_name": "repeat"}
+    return Story(runs=[(Run(), {}), (Run(changes=copied), role)])
+
+
+def bound_beyond_values() -> Story:
+    """Return a bundle whose rule for an array admits zeros."""
+    loose = {"match": "*.npy", "tolerance": {"rtol": 0.0, "atol": 9.0}, "reason": "?"}
+    run = Run({"logits.npy": Array()})
+    return Story(runs=[(run, {})], policy={**POLICY, "outputs": [loose]})
 
 
 def restarted(accuracy: bytes, **changes: object) -> Story:
@@ -320,6 +335,6 @@ def _replay(
 def _file(story: Story, *replays: Run) -> bytes:
     identity = bundle_id(story.forge())
     entries: list[Forged] = []
-    for run in replays:
-        entries += replay_entries(identity, run)
+    for number, run in enumerate(replays):
+        entries += replay_entries(identity, run, elapsed_ns=REPLAY_NS + number)
     return build_zip(entries)

@@ -272,6 +272,7 @@ class Bench:
     left_out: tuple[str, ...] = ()
     extra: tuple[Source, ...] = ()
     sealed: SealedBundle | None = None
+    replayed: int = 0
 
     @property
     def path(self) -> Path:
@@ -305,7 +306,8 @@ class Bench:
             *self.extra,
         ]
         for number, (run, fixed) in enumerate(runs, start=1):
-            record, content = run.build(self.folder, **fixed)
+            # No two runs take the same time.
+            record, content = run.build(self.folder, elapsed_ns=number, **fixed)
             top = f"runs/{number}"
             sources.append(Source(f"{top}/record.json", "record", encode(record)))
             sources += [
@@ -337,6 +339,8 @@ class Bench:
         run = run or Run()
         run.changes = {**run.changes, **changes}
         fixed = {"role": "replay", "bundle": self.id, "runs": 1, "occasion": "0" * 16}
+        self.replayed += 1
+        fixed["elapsed_ns"] = 1000 + self.replayed
         record, content = run.build(self.folder, **fixed)
         return record, [
             Source(name, _role(name), data) for name, data in content.items()

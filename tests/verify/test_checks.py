@@ -226,6 +226,11 @@ def restarted(outputs, restart, **changes):
     return case
 
 
+def copied_repeat(bench):
+    bench.repeat = Run(changes={"elapsed_ns": 1})
+    return bench.pack().verify()
+
+
 def tracing_differs(bench):
     bench.evidence = Run(FAR)
     bench.pack().replay()
@@ -342,7 +347,8 @@ PASSED = set(
     expect-id vacuous-tolerance has-lockfile has-script has-input-sample has-seeds
     has-versions has-memory-log has-output-summary has-linux-reference lists-start
     lists-together reference-ending reference-trouble reference-not-repeatable
-    same-run same-files same-command same-seed same-draws seed-calls same-start
+    copied-run same-run copied-replay replay-time
+    same-files same-command same-seed same-draws seed-calls same-start
     same-inputs nothing-entered python-not-entered run-completed exit-status
     device-asked device-mapped standin-device cpu-fallback accepting-platform
     output-missing output-differs
@@ -407,10 +413,13 @@ CASES = {
     "reference-ending": sealed(outcome=Outcome(exit_status=3)),
     "reference-trouble": sealed(processes=MISSED),
     "reference-not-repeatable": repeat_differs,
+    "copied-run": copied_repeat,
     "tracing-changed-reference": tracing_differs,
     "restart-made": restarted(OUTPUTS, Restart(reason="it began anew")),
     "restart-differs": restarted(FAR, Restart(checkpoint="state.pt", steps_after=1)),
     "same-run": replayed(runs=9),
+    "copied-replay": replayed(elapsed_ns=1),
+    "replay-time": replayed(started="2999-01-01T00:00:00Z"),
     "same-files": replayed(files_digest="0" * 64),
     "same-command": replayed(command=Command(argv=("python", "x.py"), seed=0)),
     "same-seed": replayed(command=Command(argv=("python", "train.py"), seed=9)),

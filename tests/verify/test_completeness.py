@@ -197,15 +197,28 @@ def test_a_run_without_memory_series_lacks_the_memory_log(bench):
     assert lacks(bench.pack().verify(integrity_only=True), "has-memory-log")
 
 
-@pytest.mark.parametrize("gap", [{"samples": 0}, {"series": ""}])
-def test_a_memory_log_is_a_series_with_samples(bench, gap):
+def test_a_memory_log_is_a_series(bench):
     memory = Memory(
-        **{"series": "memory.json", "samples": 2, **gap},
+        series="",
+        samples=2,
         peak_rss_bytes=Fact(value=1, source="x"),
         peak_device_bytes=Fact(unknown="none"),
     )
     bench.reference = Run(changes={"memory": memory})
     assert found(bench.pack().verify(integrity_only=True), "has-memory-log", "fail")
+
+
+@pytest.mark.parametrize("samples", [0, 1, 3])
+def test_a_series_has_as_many_samples_as_its_record_states(bench, samples):
+    record, _ = bench.reference.build(bench.folder)
+    memory = msgspec.structs.replace(record.memory, samples=samples)
+    bench.reference = Run(changes={"memory": memory})
+    (bad,) = found(bench.pack().verify(integrity_only=True), "run-members", "fail")
+    assert (bad.where, bad.expected, bad.got) == (
+        "runs/1/memory.json",
+        str(samples),
+        "2",
+    )
 
 
 def test_a_run_without_outputs_has_no_output_summary(bench):

@@ -8,7 +8,7 @@ from reprobundle.verify.environment import (
     compare_environments,
     numeric_kind,
 )
-from tests.verify.builder import ENVIRONMENT, Run, found
+from tests.verify.builder import ENVIRONMENT, NEAR, Run, found, outputs
 
 
 @pytest.fixture
@@ -31,16 +31,24 @@ def differences(pair):
     return {d.name: d for d in compare_environments(*pair)}
 
 
-def drift(pair, *, devices="same", identical=False):
+def environment_findings(pair, name, *, devices="same", identical=False):
     reference, replay = pair
-    (found,) = check_environment(
-        reference,
-        replay,
-        compare_environments(reference, replay),
-        devices=devices,
-        identical=identical,
-    )
-    return found
+    return [
+        one
+        for one in check_environment(
+            reference,
+            replay,
+            compare_environments(reference, replay),
+            devices=devices,
+            identical=identical,
+        )
+        if one.id == name
+    ]
+
+
+def drift(pair, **options):
+    (one,) = environment_findings(pair, "environment-drift", **options)
+    return one
 
 
 def known(value):
@@ -74,6 +82,26 @@ def test_a_fact_that_one_side_does_not_know_is_listed_but_is_no_drift(records):
     assert found["torch.cudnn.version"].reference == "not recorded"
     assert {d.grade for d in found.values()} == {"other"}
     assert drift(pair).outcome == "pass"
+
+
+def test_a_numeric_fact_that_one_side_did_not_record_is_a_named_gap(records):
+    pair = records({}, {"torch.cudnn.version": known(9), "a.b": known(1)})
+    (gap,) = environment_findings(pair, "environment-gap")
+    assert (gap.outcome, gap.where) == ("not-checked", "torch.cudnn.version")
+    assert environment_findings(pair, "environment-gap", devices="different") == []
+
+
+def test_an_environment_of_which_nothing_numeric_is_known_cannot_be_judged(bench):
+    bench.pack().replay(Run(outputs=outputs(logits=NEAR)), environment={})
+    report = bench.verify()
+    assert report.verdict == "INCOMPLETE"
+    (unknown,) = found(report, "environment-drift", "not-checked")
+    assert "of the replay" in unknown.reason
+
+
+def test_what_is_bit_identical_needs_no_environment(bench):
+    bench.pack().replay(environment={})
+    assert bench.verify().exit_status == 0
 
 
 def test_a_variable_set_on_one_side_only_is_a_known_difference(records):

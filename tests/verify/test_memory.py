@@ -8,7 +8,7 @@ from tests.verify.builder import found, reasons
 
 LOG = Memory(
     series="memory.json",
-    samples=40,
+    samples=2,
     peak_rss_bytes=Fact(value=2000, source="largest sample"),
     peak_device_bytes=Fact(unknown="no device"),
     rounds="step",

@@ -130,7 +130,7 @@ def test_a_reference_without_torch_has_nothing_to_trace(bench):
 def test_a_traced_replay_stands_against_the_measured_run(bench):
     bench.pack().replay(pass_name="evidence", phases=())
     report = bench.verify()
-    assert report.exit_status == 0
+    assert report.judgements[0].exit_status == 0
     assert found(report, "same-run", "pass")
     bench.replay(pass_name="evidence", phases=(), runs=2, occasion="1" * 16)
     judged = bench.verify().judgements[-1]

@@ -13,12 +13,12 @@ import msgspec
 
 from reprobundle.format.canonical import encode
 from reprobundle.format.reader import open_bundle
-from reprobundle.format.record import Fact
+from reprobundle.format.record import Fact, Record
 from reprobundle.verify.selftest.altered_replay import OTHER_DIGEST, ids
 from reprobundle.verify.selftest.mutation import Made, Mutation, NotPossibleError
 from reprobundle.verify.selftest.subject import Draft, Subject, reference_member
 
-Change = Callable[[Draft], Draft]
+Change = Callable[[Record, Draft], Draft]
 
 
 def _attached(change: Change) -> Callable[[Subject], Iterator[Made]]:
@@ -32,7 +32,7 @@ def _attached(change: Change) -> Callable[[Subject], Iterator[Made]]:
         path = subject.seal("mac", changed)
         with open_bundle(path) as bundle:
             echo = subject.echo().of(bundle.id)
-        marked = echo.but(change(_marked(echo.main)))
+        marked = echo.but(change(subject.reference, _marked(echo.main)))
         target = subject.folder / "reference.rpr.zip"
         yield Made(path, "the record marked as reference", marked.write(target))
 
@@ -44,22 +44,21 @@ def _marked(draft: Draft) -> Draft:
     system = Fact(value="Linux", source="os.uname()")
     return draft.saying(
         reference_by="the selftest",
-        elapsed_ns=draft.record.elapsed_ns + 1,
         environment={**draft.record.environment, "os.system": system},
     )
 
 
-def _copied(draft: Draft) -> Draft:
-    return draft.saying(elapsed_ns=draft.record.elapsed_ns - 1)
+def _copied(reference: Record, draft: Draft) -> Draft:
+    return draft.saying(elapsed_ns=reference.elapsed_ns)
 
 
-def _from_mac(draft: Draft) -> Draft:
+def _from_mac(_: Record, draft: Draft) -> Draft:
     system = Fact(value="Darwin", source="os.uname()")
     facts = {**draft.record.environment, "os.system": system}
     return draft.saying(environment=facts)
 
 
-def _unfinished(draft: Draft) -> Draft:
+def _unfinished(_: Record, draft: Draft) -> Draft:
     outcome = msgspec.structs.replace(draft.record.outcome, completed=False)
     return draft.saying(outcome=outcome)
 
@@ -83,19 +82,19 @@ REFERENCE_MUTATIONS = (
         "reference-unmarked",
         "a run on Linux that nobody marked as the reference",
         _MISSING,
-        _attached(lambda draft: draft.saying(reference_by="")),
+        _attached(lambda _, draft: draft.saying(reference_by="")),
     ),
     Mutation(
         "reference-of-other-claim",
         "a Linux reference of another claim",
         _MISSING,
-        _attached(lambda draft: draft.saying(claim="another")),
+        _attached(lambda _, draft: draft.saying(claim="another")),
     ),
     Mutation(
         "reference-of-other-bundle",
         "a Linux reference of another bundle",
         ids("replay-bundle"),
-        _attached(lambda draft: draft.saying(bundle=OTHER_DIGEST)),
+        _attached(lambda _, draft: draft.saying(bundle=OTHER_DIGEST)),
     ),
     Mutation(
         "reference-interrupted",

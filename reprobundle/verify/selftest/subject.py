@@ -121,6 +121,9 @@ class Subject:
             bundle=self.id,
             runs=number,
             occasion=OCCASION,
+            # A run of its own takes its own time.
+            elapsed_ns=number
+            + max(run.elapsed_ns for run in self.sealed.runs.values()),
             outputs=outputs,
         )
         return Draft(said, beside)
