@@ -2,7 +2,9 @@
 
 A whole number is compared exactly, a decimal number under a tolerance, everything
 else as text (spec.md, "Comparison"). The text decides: ``3`` is whole, ``3.0`` is
-decimal.
+decimal. What may be an identifier is text: ``007`` is not ``7``, ``+49`` not ``49``,
+and ``12e5``, which can be the start of a digest, is no number, for whoever writes
+numbers without a point gives their exponent a sign (Python, C, R, JavaScript).
 """
 
 from __future__ import annotations
@@ -13,21 +15,17 @@ from typing import Literal, NamedTuple
 
 CellKind = Literal["integer", "number", "text", "bool", "null", "empty", "unreachable"]
 
-_INTEGER = re.compile(r"[+-]?[0-9]{1,400}", re.ASCII)
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,399})", re.ASCII)
 _DECIMAL = re.compile(
-    r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,5})?", re.ASCII
+    r"[+-]?("
+    r"((0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,5})?"
+    r"|(0|[1-9][0-9]*)[eE][+-][0-9]{1,5}"
+    r")",
+    re.ASCII,
 )
-_NOT_FINITE = {
-    "nan": "nan",
-    "+nan": "nan",
-    "-nan": "nan",
-    "inf": "inf",
-    "+inf": "inf",
-    "-inf": "-inf",
-    "infinity": "inf",
-    "+infinity": "inf",
-    "-infinity": "-inf",
-}
+_NOT_FINITE = re.compile(
+    r"(?P<sign>[+-]?)((?P<nan>nan|NaN|NAN)|inf|Inf|INF|infinity|Infinity|INFINITY)"
+)
 _LONGEST_NUMBER = 400
 
 
@@ -60,8 +58,20 @@ def read_cell(text: str) -> Cell:
         return Cell("integer", text, int(bare))
     if _DECIMAL.fullmatch(bare):
         return decimal_cell(text)
-    special = _NOT_FINITE.get(bare.lower())
-    return Cell("number", text, float(special)) if special else Cell("text", text)
+    if special := _NOT_FINITE.fullmatch(bare):
+        infinity = -math.inf if special["sign"] == "-" else math.inf
+        return Cell("number", text, math.nan if special["nan"] else infinity)
+    return Cell("text", text)
+
+
+def same_cells(b: Cell, a: Cell) -> bool:
+    """Whether two cells that are not both decimal numbers are the same.
+
+    A whole number equals a decimal one of its value; otherwise type and text decide.
+    """
+    if b.is_numeric and a.is_numeric:
+        return b.value == a.value
+    return (b.kind, b.text) == (a.kind, a.text)
 
 
 def decimal_cell(text: str) -> Cell:

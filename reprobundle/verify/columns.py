@@ -9,7 +9,7 @@ import numpy as np  # noqa: TID253 - this module is imported only to compare num
 
 from reprobundle.format.findings import ArrayComparison
 from reprobundle.format.policy import Tolerance
-from reprobundle.outputs.cells import Cell
+from reprobundle.outputs.cells import Cell, same_cells
 from reprobundle.outputs.text import printable
 from reprobundle.verify.compare_arrays import describe
 from reprobundle.verify.deviation import Deviation
@@ -39,7 +39,7 @@ class Column:
             if b.kind == a.kind == "number":
                 floats.append((ordinal, b, a))
                 self.unequal += b.text != a.text
-            elif not _same(b, a):
+            elif not same_cells(b, a):
                 self._differ(ordinal, b, a)
         self.cells += len(pairs)
         if floats:
@@ -116,12 +116,6 @@ def _place(ordinal: int | None, places: Sequence[Place] | None) -> Place | None:
 
 def _replace(comparison: ArrayComparison, **changes: object) -> ArrayComparison:
     return msgspec.structs.replace(comparison, **changes)
-
-
-def _same(b: Cell, a: Cell) -> bool:
-    if b.is_numeric and a.is_numeric:
-        return b.value == a.value
-    return (b.kind, b.text) == (a.kind, a.text)
 
 
 def _shown(cell: Cell) -> str:

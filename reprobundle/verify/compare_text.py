@@ -14,7 +14,7 @@ from typing import BinaryIO
 from reprobundle.format.findings import ArrayComparison
 from reprobundle.format.policy import Tolerance
 from reprobundle.outputs.blocks import read_block
-from reprobundle.outputs.cells import read_cell
+from reprobundle.outputs.cells import read_cell, same_cells
 from reprobundle.outputs.text import printable, read_lines, split_numbers
 
 _BLOCK_BYTES = 1 << 20
@@ -86,7 +86,7 @@ def _numbers_agree(b: str | None, a: str | None, tolerance: Tolerance) -> bool:
 def _close(b: str, a: str, tolerance: Tolerance) -> bool:
     left, right = read_cell(b), read_cell(a)
     if not left.kind == right.kind == "number":
-        return left.kind == right.kind and left.value == right.value
+        return left.kind == right.kind and same_cells(left, right)
     bound = tolerance.atol + tolerance.rtol * abs(left.value)
     return abs(left.value - right.value) <= bound
 

@@ -124,4 +124,52 @@ IMAGES = (
     ),
 )
 
-CASES = IMAGES
+TABLE = "table.csv"
+CELLS = "verdict/cells_written_otherwise"
+
+
+def tabled() -> Story:
+    """Return a bundle with a table, and a rule that admits any decimal number."""
+    rule = {"number": {"rtol": 1.0, "atol": 1e9}}
+    rules = [{"match": "*", "reason": "a vector", "dtypes": rule}]
+    run = Run({TABLE: b"id,n,x\n007,3,0.5\n12e5,4,nan\n"})
+    return Story(runs=[(run, {})], policy={**POLICY, "outputs": rules})
+
+
+def _table(name: str, comment: str, content: bytes) -> Case:
+    make = files.alone({TABLE: content}, of=tabled)
+    return _case(name, "invalid", DIFFERS, comment, make, bundle=CELLS)
+
+
+TABLES = (
+    _case(
+        "cells_written_otherwise",
+        "warning",
+        "REPRODUCED WITH WARNINGS",
+        "A whole number as a decimal of its value, another spelling of NaN, which is "
+        "reported, and a decimal number within its rule.",
+        files.attached(tabled(), {TABLE: b"id,n,x\n007,3.0,0.25\n12e5,4,NaN\n"}),
+    ),
+    _table(
+        "cell_without_its_zeros",
+        "`7` where the reference has `007`: text, whatever the rule for `number`.",
+        b"id,n,x\n7,3,0.5\n12e5,4,nan\n",
+    ),
+    _table(
+        "cell_with_another_exponent",
+        "`13e5` for `12e5`: without a point or a sign of the exponent it is text.",
+        b"id,n,x\n007,3,0.5\n13e5,4,nan\n",
+    ),
+    _table(
+        "cell_of_another_type",
+        "`4.5` for `4`: a whole number is exact.",
+        b"id,n,x\n007,3,0.5\n12e5,4.5,nan\n",
+    ),
+    _table(
+        "cell_empty",
+        "An empty cell where the reference has NaN.",
+        b"id,n,x\n007,3,0.5\n12e5,4,\n",
+    ),
+)
+
+CASES = (*IMAGES, *TABLES)

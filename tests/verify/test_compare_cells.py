@@ -62,6 +62,30 @@ def test_a_whole_number_written_as_a_decimal_is_the_same_number():
     assert problems(tables(b"n\n1\n", b"n\n1.0001\n")) != {}
 
 
+@pytest.mark.parametrize(
+    ("reference", "replay"),
+    [
+        ("007", "7"),
+        ("007", "008"),
+        ("-007", "-7"),
+        ("01.10", "1.1"),
+        ("+49", "49"),
+        ("1e5", "100000"),
+        ("12e5", "12E5"),
+        ("1234567e1", "1234568e1"),
+        ("Nan", "nan"),
+        ("7", "7 x"),
+        ("1e400", "1e401"),
+        ("9" * 401, "9" * 400 + "8"),
+    ],
+)
+def test_identifiers_that_look_like_numbers_are_text(reference, replay):
+    boundless = Tolerance(rtol=1.0, atol=1e300, share=1.0)
+    for row in ("a,{}\n", "a,{}\nb,2.5\n"):
+        both = (("k,id\n" + row.format(one)).encode() for one in (reference, replay))
+        assert "id" in problems(tables(*both, tolerance=boundless))
+
+
 def test_fewer_rows_are_outside_even_if_all_of_them_agree():
     cells = tables(b"e,loss\n1,2.0\n2,1.0\n3,0.5\n", b"e,loss\n1,2.0\n2,1.0\n")
     assert problems(cells) == {"": "2 rows, expected 3"}

@@ -49,6 +49,20 @@ def test_text_between_numbers_stays_exact_under_a_tolerance():
     assert text(b"a 0.5 0.5\n", b"a 0.5\n", rule).outside == 1
 
 
+@pytest.mark.parametrize(
+    ("reference", "replay"),
+    [
+        (b"run 007\n", b"run 008\n"),
+        (b"run 007\n", b"run 7\n"),
+        (b"loss 1e400\n", b"loss 2e400\n"),
+        (b"at 12:03:07\n", b"at 12:03:08\n"),
+    ],
+)
+def test_what_is_no_decimal_number_stays_exact_under_a_tolerance(reference, replay):
+    boundless = Tolerance(rtol=1.0, atol=1e9, share=1.0)
+    assert text(reference, replay, boundless).outside == 1
+
+
 @pytest.mark.parametrize("block", [1, 3, 1 << 20])
 def test_counts_differing_bytes_and_names_the_first(monkeypatch, block):
     monkeypatch.setattr(module, "_BLOCK_BYTES", block)
