@@ -232,7 +232,7 @@ def _devices(device: str, mappings: tuple[DeviceMapping, ...]) -> tuple[str, ...
     show_default=True,
     metavar="SIZE",
     help="What the outputs of one run may take together. The largest ones that do not "
-    "fit are kept as block digests and values at 100,000 places of each array.",
+    "fit are kept as digests, and as values or rows at up to 100,000 places.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Do not show the command's output.")
 @click.pass_context

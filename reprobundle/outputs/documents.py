@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 from reprobundle.errors import UnreadableOutputError
 from reprobundle.outputs.cells import Cell, json_cell, json_decimal
+from reprobundle.outputs.text import LONGEST_LINE_BYTES
 
 LARGEST_DOCUMENT_BYTES = 64 << 20
 DEEPEST_LEVEL = 200
@@ -35,27 +36,34 @@ class Leaf(NamedTuple):
     cell: Cell
 
 
-def read_leaves(stream: BinaryIO, file_format: str) -> Iterator[Leaf]:
+def read_leaves(
+    stream: BinaryIO,
+    file_format: str,
+    *,
+    limit_bytes: int = LARGEST_DOCUMENT_BYTES,
+) -> Iterator[Leaf]:
     """Yield every leaf of a document, in document order.
 
     The literals NaN, Infinity and -Infinity, which many writers use although JSON has
     no such form, are read as numbers.
 
     Args:
-        stream: Read to its end.
+        stream: Read to its end, JSON Lines line by line.
         file_format: ``json``, ``jsonl`` or ``notebook``.
+        limit_bytes: Largest document that is read.
 
     Raises:
         UnreadableOutputError: No JSON, not UTF-8, one key twice in an object, more
-            than 200 levels or 64 MiB.
+            than 200 levels or than the limit.
     """
-    data = stream.read(LARGEST_DOCUMENT_BYTES + 1)
-    if len(data) > LARGEST_DOCUMENT_BYTES:
-        raise UnreadableOutputError("the document is larger than 64 MiB")
     try:
-        parsed = _parse(data.decode("utf-8-sig"), file_format)
-    except UnreadableOutputError:
-        raise
+        if file_format == "jsonl":
+            yield from _leaves_of_lines(stream, limit_bytes)
+            return
+        data = stream.read(limit_bytes + 1)
+        if len(data) > limit_bytes:
+            raise UnreadableOutputError(_too_large(limit_bytes))
+        parsed = parse_line(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         message = f"not readable {file_format}: {error}"
         raise UnreadableOutputError(message) from error
@@ -69,13 +77,35 @@ def read_leaves(stream: BinaryIO, file_format: str) -> Iterator[Leaf]:
     yield from flatten(parsed, (), "", ())
 
 
-def _parse(text: str, file_format: str) -> object:
-    if file_format != "jsonl":
-        return _parse_one(text)
-    return [_parse_one(line) for line in text.split("\n") if line.strip()]
+def _too_large(limit_bytes: int) -> str:
+    return f"the document is larger than {limit_bytes >> 20:,} MiB"
 
 
-def _parse_one(text: str) -> object:
+def _leaves_of_lines(stream: BinaryIO, limit_bytes: int) -> Iterator[Leaf]:
+    """Yield the leaves as those of one list of all lines that are not blank."""
+    left = limit_bytes
+    lines = 0
+    while line := stream.readline(min(left, LONGEST_LINE_BYTES) + 1):
+        left -= len(line)
+        if left < 0:
+            raise UnreadableOutputError(_too_large(limit_bytes))
+        if len(line) > LONGEST_LINE_BYTES:
+            raise UnreadableOutputError("a line is longer than 16 MiB")
+        text = line.decode() if lines else line.decode("utf-8-sig")
+        if text.strip():
+            yield from flatten(parse_line(text), (), "[]", (lines,))
+            lines += 1
+    if not lines:
+        yield Leaf((), "", (), json_cell([]))
+
+
+def parse_line(text: str) -> object:
+    """Return the value of one JSON document or one line of JSON Lines.
+
+    Raises:
+        UnreadableOutputError: One key stands twice in an object.
+        ValueError: It is no JSON.
+    """
     return json.loads(text, object_pairs_hook=_without_twins, parse_float=json_decimal)
 
 

@@ -27,16 +27,16 @@ def summarise_array(array: NamedArray) -> ArraySummary:
     Raises:
         UnreadableOutputError: The elements cannot be read to their end.
     """
-    moments = _Moments()
+    moments = Moments()
     for block in array.blocks(BLOCK_ELEMENTS):
         if array.dtype.startswith(("datetime", "timedelta", "U", "S", "V")):
             continue
         for start in range(0, block.size, STEP_ELEMENTS):
             moments.add(block[start : start + STEP_ELEMENTS])
-    return moments.summary(array)
+    return moments.summary(array.name, array.dtype, array.shape)
 
 
-class _Moments:
+class Moments:
     """Running counts and sums of the elements seen so far, in float64."""
 
     def __init__(self) -> None:
@@ -47,6 +47,7 @@ class _Moments:
         self.ordered = True
 
     def add(self, block: Array) -> None:
+        """Add elements of one dtype, in any number."""
         self.ordered = block.dtype.kind != "c"
         values = block.astype("float64" if self.ordered else "complex128")
         with np.errstate(all="ignore"):
@@ -81,14 +82,15 @@ class _Moments:
             zeros = np.signbit(values) & (values == 0.0)
             self.negative_zero += int(np.count_nonzero(zeros))
 
-    def summary(self, array: NamedArray) -> ArraySummary:
+    def summary(self, name: str, dtype: str, shape: tuple[int, ...]) -> ArraySummary:
+        """Return what was seen, as the summary of the array called `name`."""
         known = self.finite > 0
         ordered = known and self.ordered
         mean = math.ldexp(self.total.value / max(1, self.finite), self.total.exponent)
         return ArraySummary(
-            name=printable(array.name),
-            dtype=array.dtype,
-            shape=array.shape,
+            name=printable(name),
+            dtype=dtype,
+            shape=shape,
             nan=self.nan,
             positive_infinity=self.positive_infinity,
             negative_infinity=self.negative_infinity,

@@ -5,12 +5,13 @@ The summary of a damaged file is the summary of plain bytes, with the reason.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from reprobundle.errors import UnreadableOutputError
 from reprobundle.format.record import ArraySummary, OutputKind
-from reprobundle.outputs.documents import read_leaves
+from reprobundle.outputs.documents import LARGEST_DOCUMENT_BYTES, read_leaves
 from reprobundle.outputs.kinds import BYTES, HEAD_BYTES, Kind, detect
 from reprobundle.outputs.tables import open_table
 from reprobundle.outputs.text import read_lines
@@ -63,7 +64,9 @@ def _summary(kind: Kind, stream: BinaryIO) -> Summary:
         with open_table(stream, kind.format) as table:
             return Summary(*kind, rows=sum(1 for _ in table.rows))
     if kind.kind == "document":
-        leaves = sum(1 for _ in read_leaves(stream, kind.format))
+        # Only counting: JSON Lines of any size are read line by line.
+        limit = sys.maxsize - 1 if kind.format == "jsonl" else LARGEST_DOCUMENT_BYTES
+        leaves = sum(1 for _ in read_leaves(stream, kind.format, limit_bytes=limit))
         return Summary(*kind, rows=leaves if kind.format == "jsonl" else None)
     if kind.kind in ("text", "log"):
         return Summary(*kind, rows=sum(1 for _ in read_lines(stream)))

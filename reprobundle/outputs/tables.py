@@ -14,6 +14,7 @@ from reprobundle.outputs.cells import read_cell
 
 MOST_COLUMNS = 10_000
 LONGEST_LINE = 16 << 20
+_BOM = "\ufeff"
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
@@ -44,18 +45,52 @@ def open_table(stream: BinaryIO, file_format: str) -> Iterator[Table]:
         UnreadableOutputError: Not UTF-8, a row of another length, or broken quotes;
             also while rows are read.
     """
-    text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+    with _text_of(stream, "utf-8-sig") as text:
+        yield _table(_rows(text, _DELIMITERS[file_format]))
+
+
+def raw_rows(stream: BinaryIO, file_format: str) -> Iterator[tuple[bytes, list[str]]]:
+    """Yield every row of a table, the header too, with its own bytes.
+
+    Args:
+        stream: Read from its start; left open.
+        file_format: ``csv`` or ``tsv``.
+
+    Raises:
+        UnreadableOutputError: Not UTF-8, or broken quotes.
+    """
+    lines: list[str] = []
+    with _text_of(stream, "utf-8") as text:
+        for row in _rows(text, _DELIMITERS[file_format], seen=lines):
+            if lines[0].startswith(_BOM):
+                # It belongs to the file, not to the name of a column.
+                row = [row[0].removeprefix(_BOM), *row[1:]]
+            yield "".join(lines).encode(), row
+            lines.clear()
+
+
+def count_rows(stream: BinaryIO, file_format: str) -> int:
+    """Return the number of rows of a table, the header too."""
+    with _text_of(stream, "utf-8") as text:
+        return sum(1 for _ in _rows(text, _DELIMITERS[file_format]))
+
+
+@contextlib.contextmanager
+def _text_of(stream: BinaryIO, encoding: str) -> Iterator[io.TextIOWrapper]:
+    text = io.TextIOWrapper(stream, encoding=encoding, newline="")
     try:
-        rows = _rows(text, _DELIMITERS[file_format])
-        yield _table(rows)
+        yield text
     finally:
         # The wrapper would close the caller's stream when it is collected.
         with contextlib.suppress(ValueError, OSError):
             text.detach()
 
 
-def _rows(text: io.TextIOWrapper, delimiter: str) -> Iterator[list[str]]:
-    reader = csv.reader(_lines(text), delimiter=delimiter, strict=True)
+def _rows(
+    text: io.TextIOWrapper, delimiter: str, *, seen: list[str] | None = None
+) -> Iterator[list[str]]:
+    """Yield the rows; their lines, and blank ones before them, are added to `seen`."""
+    reader = csv.reader(_lines(text, seen), delimiter=delimiter, strict=True)
     try:
         # A blank line is no row: writers differ in whether they end with one.
         yield from (row for row in reader if row)
@@ -64,10 +99,12 @@ def _rows(text: io.TextIOWrapper, delimiter: str) -> Iterator[list[str]]:
         raise UnreadableOutputError(message) from error
 
 
-def _lines(text: io.TextIOWrapper) -> Iterator[str]:
+def _lines(text: io.TextIOWrapper, seen: list[str] | None) -> Iterator[str]:
+    keep = seen.append if seen is not None else lambda line: None
     while line := text.readline(LONGEST_LINE):
         if len(line) == LONGEST_LINE:
             raise UnreadableOutputError("a line of the table is longer than 16 MiB")
+        keep(line)
         yield line
 
 
@@ -78,12 +115,17 @@ def _table(rows: Iterator[list[str]]) -> Table:
     if len(first) > MOST_COLUMNS:
         message = f"the table has {len(first)} columns, the limit is {MOST_COLUMNS}"
         raise UnreadableOutputError(message)
-    if any(read_cell(cell).is_numeric for cell in first):
-        columns = tuple(str(place + 1) for place in range(len(first)))
+    columns, is_header = columns_of(first)
+    if not is_header:
         rows = chain([first], rows)
-    else:
-        columns = _distinct(first)
     return Table(columns, _checked(rows, len(columns)))
+
+
+def columns_of(first: list[str]) -> tuple[tuple[str, ...], bool]:
+    """Return the names of the columns, and whether the first row is the header."""
+    if any(read_cell(cell).is_numeric for cell in first):
+        return tuple(str(place + 1) for place in range(len(first))), False
+    return _distinct(first), True
 
 
 def _distinct(names: list[str]) -> tuple[str, ...]:

@@ -22,7 +22,13 @@ from reprobundle.pack.sources import (
     run_sources,
 )
 from reprobundle.pack.withholding import refuse_copies
-from reprobundle.run.budget import Budget, kept_whole, not_whole, within_budget
+from reprobundle.run.budget import (
+    Budget,
+    kept_whole,
+    not_whole,
+    places_of_rows,
+    within_budget,
+)
 from reprobundle.run.conda import explicit_list
 from reprobundle.run.finished import Assembled
 from reprobundle.run.secrets.gate import Gate
@@ -121,6 +127,7 @@ class Sealing:
                 key=key,
                 always=not_whole(first.record) if first else frozenset(),
                 never=kept_whole(first.record) if first else frozenset(),
+                places=places_of_rows(first.record) if first else {},
                 sealed={
                     member.blake3: f"runs/1/{member.name}"
                     for member in (first.record.members if first else ())

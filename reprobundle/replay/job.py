@@ -47,6 +47,7 @@ from reprobundle.run.budget import (
     Budget,
     kept_whole,
     not_whole,
+    places_of_rows,
     within_budget,
 )
 from reprobundle.run.command import (
@@ -234,6 +235,7 @@ class ReplayJob:
             key=self.extracted.policy_digest,
             always=not_whole(reference),
             never=kept_whole(reference),
+            places=places_of_rows(reference),
             sealed=self.extracted.sealed,
         )
         return within_budget(assembled, budget, folder, say=self.say)

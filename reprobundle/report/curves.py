@@ -18,6 +18,7 @@ MOST_ROWS = 20_000
 MOST_POINTS = 400
 MOST_CURVES = 8
 SHORTEST = 3
+_WHOLE = ("here", "sealed")
 # A column that counts the rows is what a curve is drawn over, not a curve.
 _COUNTERS = frozenset({"epoch", "step", "iteration", "iter", "batch", "round"})
 
@@ -62,14 +63,15 @@ def find_curves(
     others = {one.name: one for one in replay.outputs} if replay else {}
     found: list[Curve] = []
     for output in reference.outputs:
-        if output.kind != "table" or not output.member:
+        # Of a sample of rows no curve can be drawn: its rows do not follow each other.
+        if output.kind != "table" or output.stored not in _WHOLE:
             continue
         ours = _numbers(output, reference_content.open)
         other = others.get(output.name)
         theirs: dict[str, list[float]] = {}
         if (
             other is not None
-            and other.member
+            and other.stored in _WHOLE
             and replay_content is not None
             and other.kind == "table"
         ):

@@ -1,7 +1,7 @@
 """Keep the outputs of a run within a size: what does not fit is kept as a sample.
 
-Tables, documents and texts are always kept whole: they compress well, and comparing
-them takes all of them.
+Of arrays some elements are kept, of tables, JSON Lines, texts and logs some rows. JSON
+documents and notebooks are always kept whole: they have no rows.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import msgspec
 from reprobundle.errors import UnreadableOutputError
 from reprobundle.format.digests import digest_file
 from reprobundle.format.record import ContentMember, Output, Record
+from reprobundle.outputs.row_places import ROW_FORMATS, SAMPLE_BYTES
 from reprobundle.run.finished import Assembled
 
 OUTPUT_BUDGET_BYTES = 16 << 20
@@ -33,6 +34,8 @@ class Budget:
         always: Names of outputs that are cut down whatever their size, because the
             run they are compared with did so.
         never: Names of outputs that are kept whole, for the same reason.
+        places: Name of an output → number of places at which the run it is compared
+            with sampled its rows.
         sealed: Digest → sealed member of equal content, which is not stored again.
     """
 
@@ -40,7 +43,17 @@ class Budget:
     key: str
     always: frozenset[str] = frozenset()
     never: frozenset[str] = frozenset()
+    places: Mapping[str, int] = dataclasses.field(default_factory=dict)
     sealed: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+def places_of_rows(record: Record) -> dict[str, int]:
+    """Return at how many places a record sampled the rows of each such output."""
+    return {
+        output.name: output.row_sample.places
+        for output in record.outputs
+        if output.row_sample is not None
+    }
 
 
 def kept_whole(record: Record) -> frozenset[str]:
@@ -73,7 +86,7 @@ def within_budget(
         if output.name not in reduced:
             outputs.append(_shared(output, content, budget.sealed))
             continue
-        target = folder / f"sample.{number}.safetensors"
+        target = folder / f"sample.{number}"
         outputs.append(_reduce(output, content, budget, target))
         say(_told(output, outputs[-1]))
     record = msgspec.structs.replace(
@@ -97,7 +110,7 @@ def _too_large(assembled: Assembled, budget: Budget) -> set[str]:
     reducible = {
         output.name
         for output in assembled.record.outputs
-        if output.kind in _REDUCIBLE
+        if _is_reducible(output, budget)
         and own[output.name]
         and output.name not in budget.never
     }
@@ -109,6 +122,14 @@ def _too_large(assembled: Assembled, budget: Budget) -> set[str]:
         if left < 0:
             reduced.add(name)
     return reduced
+
+
+def _is_reducible(output: Output, budget: Budget) -> bool:
+    if output.kind in _REDUCIBLE:
+        return True
+    # A sample of smaller ones would be no smaller.
+    is_large = output.size_bytes > SAMPLE_BYTES
+    return output.format in ROW_FORMATS and (is_large or output.name in budget.always)
 
 
 def _shared(
@@ -132,6 +153,8 @@ def _reduce(
     output: Output, content: dict[str, Path], budget: Budget, target: Path
 ) -> Output:
     """Take the content of `output` out of `content` and put a sample in its place."""
+    if output.format in ROW_FORMATS:
+        return _reduce_rows(output, content, budget, target)
     whole = content.pop(output.member, None)
     tensors = content.pop(output.arrays_member, None)
     member = ""
@@ -165,12 +188,45 @@ def _sample(
         write_sample(source, file_format, target, key=budget.key, output=output.name)
     except UnreadableOutputError:
         return ""
+    name = f"samples/{output.member}.safetensors"
+    return _placed(name, target, content, budget)
+
+
+def _placed(name: str, target: Path, content: dict[str, Path], budget: Budget) -> str:
+    """Return the member that a sample is, a sealed one where its content equals."""
     twin = budget.sealed.get(digest_file(target), "")
-    if twin:
-        return twin
-    member = f"samples/{output.member}.safetensors"
-    content[member] = target
-    return member
+    if not twin:
+        content[name] = target
+    return twin or name
+
+
+def _reduce_rows(
+    output: Output, content: dict[str, Path], budget: Budget, target: Path
+) -> Output:
+    """Put a sample of its rows in the place of an output, if one can be taken."""
+    # Imported here for the same reason: column sums take numpy.
+    from reprobundle.outputs.row_sample import take_rows
+
+    whole = content[output.member]
+    try:
+        taken = take_rows(
+            lambda: whole.open("rb"),
+            output.format,
+            key=budget.key,
+            output=output.name,
+            count=budget.places.get(output.name),
+        )
+    except UnreadableOutputError:
+        return output
+    del content[output.member]
+    target.write_bytes(taken.text)
+    return msgspec.structs.replace(
+        output,
+        stored="sample",
+        member=_placed(f"samples/{output.member}", target, content, budget),
+        sample_key=budget.key,
+        row_sample=taken.summary,
+    )
 
 
 def _members(
@@ -188,9 +244,21 @@ def _members(
 
 
 def _told(output: Output, kept: Output) -> str:
-    how = (
-        "a sample of its elements and the digests of all are kept"
-        if kept.stored == "sample"
-        else "only its digest and summary are kept"
-    )
+    if kept.stored == "here":
+        how = "over the budget and kept whole: no sample of its rows can be taken"
+    elif kept.row_sample is not None:
+        how = (
+            f"a sample of {kept.row_sample.places:,} of its {_rows(kept)} and the "
+            "digests and sums of all are kept"
+        )
+    elif kept.stored == "sample":
+        how = "a sample of its elements and the digests of all are kept"
+    else:
+        how = "only its digest and summary are kept"
     return f"output {output.name}: {output.size_bytes:,} bytes, {how}"
+
+
+def _rows(output: Output) -> str:
+    if output.kind == "table":
+        return f"{output.rows or 0:,} rows"
+    return f"{output.row_sample.records if output.row_sample else 0:,} lines"

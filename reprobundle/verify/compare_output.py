@@ -96,6 +96,8 @@ def _withheld(sides: Sides) -> OutputComparison:
 
 def _by_samples(sides: Sides) -> OutputComparison:
     """Compare what samples hold; the side that kept all is sampled now."""
+    if sides.reference.kind in ("table", "document", "text", "log"):
+        return _by_rows(sides)
     from reprobundle.verify import compare_samples, sampled
 
     leave_out = sides.ignored()
@@ -122,6 +124,29 @@ def _by_samples(sides: Sides) -> OutputComparison:
         unseen=REST_OF_CHECKPOINT if sides.is_checkpoint else "",
         partly=sampled.told(parts),
     )
+
+
+def _by_rows(sides: Sides) -> OutputComparison:
+    """Compare the rows that samples hold, and what is known about all of them."""
+    from reprobundle.verify.compare_rows import Rules, compare_rows
+
+    has_cells = sides.reference.kind in ("table", "document")
+    rule = sides.rule
+    of_text = rule.tolerance if rule is not None else None
+    rules = Rules(
+        tolerance=sides.tolerance("number") if has_cells else of_text,
+        ignored=sides.ignored(),
+        first_rows=rule.rows if rule is not None and has_cells else None,
+    )
+    both = (
+        (sides.reference, sides.reference_content),
+        (sides.replay, sides.replay_content),
+    )
+    try:
+        done = compare_rows(*both, rules)
+    except UnreadableOutputError as error:
+        return _without_content(sides, f"the bytes differ, and {error.message}")
+    return sum_up(sides.reference, done.parts, done.ignored, partly=done.told)
 
 
 def _unread(sides: Sides) -> str:

@@ -9,6 +9,7 @@ from reprobundle.format.canonical import decode
 from reprobundle.format.findings import Finding
 from reprobundle.format.reader import Bundle
 from reprobundle.format.record import ContentMember, MemorySeries, Output, Record
+from reprobundle.outputs.row_places import BLOCK_BYTES, count_of_places
 from reprobundle.verify.checks import finding
 from reprobundle.verify.sealed import POLICY
 
@@ -205,6 +206,41 @@ def _sample(
             where=f"{top}{output.name}",
             expected=policy.blake3,
             got=output.sample_key or "no policy",
+        )
+    yield from _sampled_rows(name, top, output)
+
+
+def _sampled_rows(name: str, top: str, output: Output) -> Iterator[Finding]:
+    """Yield what is wrong with the description of an output kept as sampled rows."""
+    has_rows = output.kind in ("table", "document", "text", "log")
+    known = output.row_sample
+    where = f"{top}{output.name}"
+    if known is None:
+        if has_rows:
+            yield finding(
+                name, "fail", "the record says nothing about all its rows", where=where
+            )
+        return
+    blocks = -(-output.size_bytes // BLOCK_BYTES)
+    if len(known.blocks) != blocks:
+        yield finding(
+            name,
+            "fail",
+            "the sample has digests for another number of blocks",
+            where=where,
+            expected=blocks,
+            got=len(known.blocks),
+        )
+    # The replay takes as many as the reference did, whose size may be a little other.
+    least = count_of_places(known.records, 2 * output.size_bytes)
+    if not least <= known.places < max(1, known.records):
+        yield finding(
+            name,
+            "fail",
+            "the sample holds too few or too many rows",
+            where=where,
+            expected=f"at least {least:,} and below {known.records:,}",
+            got=known.places,
         )
 
 

@@ -224,6 +224,76 @@ class Withheld(Array):
     """An array whose content stays with its author, and so does its summary."""
 
 
+@dataclass(frozen=True)
+class SampledRows:
+    """A table of which a run keeps a sample of its rows only (spec.md, section 8.3).
+
+    It has so few rows that the sample holds all of them.
+
+    Attributes:
+        losses: The decimal numbers of its second column.
+        tag: The text in its third column.
+        key: Digest of the policy that decided the places.
+        told: What is said otherwise of the decimal numbers of all rows.
+        held: Number of rows that the sample holds besides the header.
+    """
+
+    losses: Sequence[float] = (2.0, 1.5, 1.25)
+    tag: str = "a"
+    key: str = ""
+    told: Mapping[str, object] = field(default_factory=dict)
+    held: int | None = None
+
+    def text(self) -> bytes:
+        """Return the whole table."""
+        rows = [f"{n},{loss!r},{self.tag}" for n, loss in enumerate(self.losses)]
+        return "".join(f"{row}\n" for row in ("step,loss,tag", *rows)).encode()
+
+    def sample(self) -> bytes:
+        """Return the sample as a table."""
+        lines = self.text().splitlines(keepends=True)
+        return b"".join(lines if self.held is None else lines[: self.held + 1])
+
+    def described(self, member: str) -> Document:
+        """Return what a record says of the output."""
+        return {
+            "kind": "table",
+            "format": "csv",
+            "rows": len(self.losses),
+            "stored": "sample",
+            "member": member,
+            "sample_key": self.key,
+            "row_sample": {
+                "records": len(self.losses) + 1,
+                "places": len(self.losses),
+                "blocks": [digest(self.text())],
+                "columns": self._columns(),
+            },
+        }
+
+    def _columns(self) -> list[Document]:
+        count = len(self.losses)
+        exact = {
+            "step": "".join(f"i{n};" for n in range(count)),
+            "loss": "n;" * count,
+            "tag": f"text:{len(self.tag)}:{self.tag};" * count,
+        }
+        none = {"name": "", "dtype": "float64", "shape": [0]}
+        numbers = Array(self.losses).summary() | {"dtype": "float64"}
+        return [
+            {
+                "name": name,
+                "exact": digest(tokens.encode()),
+                "numbers": {
+                    **(numbers if name == "loss" else none),
+                    **(self.told if name == "loss" else {}),
+                    "name": name,
+                },
+            }
+            for name, tokens in exact.items()
+        ]
+
+
 @dataclass
 class Run:
     """One run.
@@ -236,7 +306,7 @@ class Run:
         keeps: Whether the content of its outputs is kept, not just their summaries.
     """
 
-    outputs: Mapping[str, bytes | Array] = field(
+    outputs: Mapping[str, bytes | Array | SampledRows] = field(
         default_factory=lambda: {OUTPUT: METRICS}
     )
     changes: Document = field(default_factory=dict)
@@ -251,6 +321,12 @@ class Run:
         content = dict(self.beside)
         described = []
         for name, output in sorted(self.outputs.items()):
+            if isinstance(output, SampledRows):
+                member = f"samples/{name}"
+                content[member] = output.sample()
+                place = output.described(member)
+                described.append({**_described(name, b"", output.text()), **place})
+                continue
             data = output.npy() if isinstance(output, Array) else output
             if isinstance(output, Sampled):
                 member = f"samples/{name}.safetensors"
@@ -374,7 +450,9 @@ def replay_entries(bundle: str, run: Run, /, **changes: object) -> list[Forged]:
     return [Forged(name, data) for name, data in files.items()]
 
 
-def again(outputs: Mapping[str, bytes | Array] | None = None, **changes: object) -> Run:
+def again(
+    outputs: Mapping[str, bytes | Array | SampledRows] | None = None, **changes: object
+) -> Run:
     """Return a run as a replay makes it here: without a memory log, to be small."""
     made = {OUTPUT: METRICS} if outputs is None else outputs
     return Run(made, dict(changes), beside={})

@@ -22,6 +22,7 @@ from tests.conformance.documents import (
     Document,
     Run,
     Sampled,
+    SampledRows,
     Story,
     Withheld,
     again,
@@ -35,6 +36,7 @@ from tests.conformance.documents import (
     phase,
     replay_entries,
     replayed,
+    tolerance,
 )
 from tests.format.forge import Forged, build_zip
 
@@ -208,6 +210,24 @@ def withheld(replayed_as: Withheld) -> Callable[[], bytes]:
     """Return what makes a bundle that withholds an output, with one replay."""
     reference = Run({"logits.npy": Withheld()})
     return attached(Story(runs=[(reference, {})]), {"logits.npy": replayed_as})
+
+
+def sampled_rows(replayed_as: SampledRows) -> Callable[[], bytes]:
+    """Return what makes a bundle that keeps rows of a table, with one replay.
+
+    Args:
+        replayed_as: The replay's output.
+    """
+
+    def make() -> bytes:
+        policy = {**TOLERANT, "tolerances": [tolerance("number")]}
+        key = digest(encode(policy))
+        reference = Run({"loss.csv": SampledRows(key=key)})
+        story = Story(runs=[(reference, {})], policy=policy)
+        output = replace(replayed_as, key=replayed_as.key or key)
+        return replayed(story, again({"loss.csv": output})).build()
+
+    return make
 
 
 def newer_says_yes() -> bytes:

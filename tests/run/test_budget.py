@@ -10,7 +10,13 @@ from reprobundle.format.digests import digest_file
 from reprobundle.format.record import ContentMember, Output
 from reprobundle.outputs.summary import summarise
 from reprobundle.run.accessed import Accesses
-from reprobundle.run.budget import Budget, kept_whole, not_whole, within_budget
+from reprobundle.run.budget import (
+    Budget,
+    kept_whole,
+    not_whole,
+    places_of_rows,
+    within_budget,
+)
 from reprobundle.run.finished import Assembled
 from tests.verify.builder import Run
 
@@ -91,7 +97,7 @@ def test_the_largest_go_first_and_tables_stay(run, tmp_path):
     assert (outputs["d.bin"].member, outputs["d.bin"].sample_key) == ("", "")
 
 
-def test_tables_are_kept_even_over_the_budget(run, tmp_path):
+def test_small_tables_are_kept_even_over_the_budget(run, tmp_path):
     outputs, _, _ = cut(run, tmp_path, 0)
     assert [name for name, one in outputs.items() if one.stored == "here"] == ["e.csv"]
 
@@ -124,3 +130,66 @@ def test_an_equal_sample_is_not_stored_again(run, tmp_path):
     (output,) = [one for one in again.record.outputs if one.name == "c.npy"]
     assert (output.stored, output.member) == ("sample", f"runs/1/{member}")
     assert member not in again.content
+
+
+@pytest.fixture
+def large(run, tmp_path):
+    """Return a run with a table of more than 4 MiB and documents of that size."""
+    rows = b"step,loss\n" + b"".join(b"%d,0.125\n" % n for n in range(400_000))
+    wide = b"{" + b",".join(b'"%d":1' % n for n in range(1001)) + b"}\n"
+    text = b'"%b"' % (b"x" * (5 << 20))
+    contents = {"f.csv": rows, "g.json": text, "h.jsonl": wide}
+    outputs, files = list(run.record.outputs), dict(run.content)
+    for name, data in contents.items():
+        path = tmp_path / name
+        path.write_bytes(data)
+        files[f"outputs/{name}"] = path
+        told = summarise(name, path)
+        outputs.append(
+            Output(
+                name=name,
+                kind=told.kind,
+                format=told.format,
+                size_bytes=len(data),
+                blake3=digest_file(path),
+                stored="here",
+                member=f"outputs/{name}",
+                rows=told.rows,
+            )
+        )
+    record = msgspec.structs.replace(run.record, outputs=tuple(outputs))
+    return Assembled(record=record, content=files, accesses=Accesses())
+
+
+def test_a_large_table_is_kept_as_rows_and_a_document_whole(large, tmp_path):
+    outputs, done, told = cut(large, tmp_path, 5 << 20)
+    table = outputs["f.csv"]
+    assert table.row_sample is not None
+    assert (table.stored, table.member) == ("sample", "samples/outputs/f.csv")
+    assert (table.sample_key, table.row_sample.places) == (KEY, 100_000)
+    assert done.content[table.member].read_bytes().count(b"\n") == 100_001
+    assert outputs["g.json"].stored == "here"
+    assert (
+        "output f.csv: 5,088,900 bytes, a sample of 100,000 of its 400,000 rows and "
+        "the digests and sums of all are kept"
+    ) in told
+
+
+def test_a_replay_keeps_as_many_rows_as_its_reference(large, tmp_path):
+    outputs, done, _ = cut(
+        large,
+        tmp_path,
+        10 << 20,
+        always=frozenset({"f.csv", "h.jsonl"}),
+        places={"f.csv": 7},
+    )
+    assert places_of_rows(done.record) == {"f.csv": 7}
+    assert outputs["h.jsonl"].stored == "here"
+
+
+def test_what_has_too_many_columns_is_kept_whole_and_that_is_told(large, tmp_path):
+    _, _, told = cut(large, tmp_path, 10 << 20, always=frozenset({"h.jsonl"}))
+    assert any(
+        "h.jsonl" in line and "kept whole: no sample of its rows" in line
+        for line in told
+    )

@@ -38,7 +38,8 @@ from reprobundle.format.record import (
     Witness,
 )
 from reprobundle.format.writer import SealedBundle, Source, write_bundle
-from reprobundle.outputs.summary import summarise
+from reprobundle.outputs.row_sample import take_rows
+from reprobundle.outputs.summary import Summary, summarise
 from reprobundle.verify.defaults import default_policy
 from reprobundle.verify.verify import verify_bundle
 
@@ -139,7 +140,10 @@ def on(device, fallback="none-seen", **changes):
 
 @dataclass
 class Run:
-    """One run: its outputs by name, what is changed in its record, tensors."""
+    """One run: its outputs by name, what is changed in its record, tensors.
+
+    Of the outputs named in `sampled` all rows are kept, under the usual policy.
+    """
 
     outputs: dict[str, bytes] = field(default_factory=lambda: dict(OUTPUTS))
     changes: dict[str, object] = field(default_factory=dict)
@@ -147,6 +151,7 @@ class Run:
     stored: Literal["here", "none", "withheld"] = "here"
     summaries: bool = True
     fingerprints: bytes = b""
+    sampled: tuple[str, ...] = ()
 
     def build(self, folder: Path, **fixed: object) -> tuple[Record, dict[str, bytes]]:
         content = {"stdout.txt": b"done\n", "stderr.txt": b"", "memory.json": SERIES}
@@ -239,6 +244,8 @@ class Run:
             content[arrays_member] = self.tensors[name]
         told = summarise(name, path, tensors=tensors)
         member = f"outputs/{name.replace(':', '/')}"
+        if name in self.sampled:
+            return _sampled(name, path, told, content)
         if self.stored == "here":
             content[member] = data
         return Output(
@@ -253,6 +260,25 @@ class Run:
             arrays=told.arrays if self.summaries else (),
             rows=told.rows if self.summaries else None,
         )
+
+
+def _sampled(name: str, path: Path, told: Summary, content: dict[str, bytes]) -> Output:
+    key = digest_bytes(encode(default_policy()))
+    taken = take_rows(lambda: path.open("rb"), told.format, key=key, output=name)
+    member = f"samples/outputs/{name}"
+    content[member] = taken.text
+    return Output(
+        name=name,
+        kind=told.kind,
+        format=told.format,
+        size_bytes=path.stat().st_size,
+        blake3=digest_bytes(path.read_bytes()),
+        stored="sample",
+        member=member,
+        sample_key=key,
+        row_sample=taken.summary,
+        rows=told.rows,
+    )
 
 
 @dataclass

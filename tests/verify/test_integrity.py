@@ -373,3 +373,36 @@ def test_a_failed_process_behind_a_zero_is_seen_without_a_remark(bench):
     report = bench.verify()
     assert report.verdict == "NOT REPRODUCED"
     assert "masked-failure" in " ".join(report.reasons)
+
+
+ROWS = "".join(f"{n},{0.5 + n / 64}\n" for n in range(9)).encode()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"places": 3}, "too few or too many rows"),
+        ({"places": 10}, "too few or too many rows"),
+        ({"blocks": ()}, "another number of blocks"),
+        (None, "says nothing about all its rows"),
+    ],
+)
+def test_a_sample_of_rows_says_how_many_it_holds(bench, changes, words):
+    kept = {"losses.csv": b"step,loss\n" + ROWS}
+    honest = Run(outputs=kept, sampled=tuple(kept))
+    bench.reference = bench.repeat = honest
+    assert not found(bench.pack().verify(), "run-members", "fail")
+
+    class Lying(Run):
+        def build(self, folder, **fixed):
+            record, content = honest.build(folder, **fixed)
+            (output,) = record.outputs
+            assert output.row_sample is not None
+            told = changes and msgspec.structs.replace(output.row_sample, **changes)
+            other = msgspec.structs.replace(output, row_sample=told)
+            return msgspec.structs.replace(record, outputs=(other,)), content
+
+    bench.reference = bench.repeat = Lying()
+    lies = found(bench.pack().verify(), "run-members", "fail")
+    assert lies
+    assert words in lies[0].reason

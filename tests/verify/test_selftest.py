@@ -15,7 +15,7 @@ from reprobundle.verify.selftest.selftest import MUTATIONS, selftest
 from reprobundle.verify.verify import verify_bundle
 from tests.outputs import files
 from tests.outputs.pictures import png
-from tests.verify.builder import Bench, Run
+from tests.verify.builder import OUTPUTS, Bench, Run
 
 STEPPED = Phase(
     name="optimizer",
@@ -41,9 +41,19 @@ FAILURE = Outcome(
 
 @pytest.fixture(scope="module")
 def benches(tmp_path_factory):
-    """A training that succeeds, and a failure that is the result."""
+    """A training that succeeds, and a failure that is the result.
+
+    Of the training's log of losses only rows are kept.
+    """
+    losses = "".join(f"{n},{0.5 + n / 64}\n" for n in range(9)).encode()
     steps = Run(
-        outputs={**Run().outputs, "plot.png": PLOT}, changes={"phases": (STEPPED,)}
+        outputs={
+            **OUTPUTS,
+            "losses.csv": b"step,loss\n" + losses,
+            "plot.png": PLOT,
+        },
+        changes={"phases": (STEPPED,)},
+        sampled=("losses.csv",),
     )
     training = Bench(tmp_path_factory.mktemp("training"), reference=steps, repeat=steps)
     failure = Run(outputs={}, changes={"outcome": FAILURE})

@@ -37,10 +37,12 @@ from reprobundle.format.record.memory import (
 from reprobundle.format.record.outcome import ErrorReport, Outcome, Remark, Restart
 from reprobundle.format.record.outputs import (
     ArraySummary,
+    ColumnSummary,
     Output,
     OutputKind,
     OutputRole,
     RoleSource,
+    RowSample,
 )
 from reprobundle.format.record.phases import Phase
 from reprobundle.format.record.processes import Command, Process, Rank
@@ -72,6 +74,7 @@ __all__ = [
     "AllocatorCall",
     "ArraySummary",
     "BadIndex",
+    "ColumnSummary",
     "Command",
     "ContentMember",
     "Count",
@@ -112,6 +115,7 @@ __all__ = [
     "Remark",
     "Restart",
     "RoleSource",
+    "RowSample",
     "Scalar",
     "SeedCall",
     "StartTensor",

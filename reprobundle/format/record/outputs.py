@@ -34,6 +34,39 @@ class ArraySummary(
     l2: Number | None = None
 
 
+class ColumnSummary(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """What is known about all cells of one column of an output kept as sampled rows.
+
+    Attributes:
+        name: As comparisons name it; empty for the lines of a text.
+        exact: Digest of everything in it that is compared exactly (spec.md, "Sampled
+            rows").
+        numbers: Counts and moments of its decimal numbers; the shape is their count.
+    """
+
+    name: str
+    exact: Digest
+    numbers: ArraySummary
+
+
+class RowSample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is known about all rows of an output of which only some are kept.
+
+    Attributes:
+        records: Records of the whole: rows with the header, lines.
+        places: Records that are kept besides the first one.
+        blocks: Digest of every 4 MiB of the whole.
+        columns: One for each column.
+    """
+
+    records: Count
+    places: Count
+    blocks: tuple[Digest, ...]
+    columns: tuple[ColumnSummary, ...]
+
+
 OutputKind = Literal["arrays", "table", "document", "text", "log", "bytes"]
 OutputRole = Literal[
     "", "checkpoint", "metrics", "prediction", "figure", "export", "report", "log"
@@ -53,12 +86,13 @@ class Output(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         blake3: Digest of its content.
         stored: ``here`` (a member beside the record), ``sealed`` (equal to the sealed
             member of the same digest), ``sample`` (too large to keep: a member holds
-            the elements at some places and the digests of all; spec.md, "Samples"),
+            the elements or rows at some places; spec.md, "Samples"),
             ``none`` (only the summary is kept), ``withheld`` (its author keeps the
             content; there are `arrays` and `rows` only if the author lets them out).
         member: Member name relative to the record when stored here, full sealed path
             when sealed, either of them for a sample, empty otherwise.
         sample_key: For a sample, the digest of the policy that decided its places.
+        row_sample: For a sample of rows, what is known about all of them.
         arrays_member: For checkpoints: the member with their tensors as safetensors,
             relative to the record.
         arrays: Summaries of its arrays.
@@ -77,6 +111,7 @@ class Output(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     stored: Literal["here", "sealed", "sample", "none", "withheld"]
     member: str = ""
     sample_key: DigestOrEmpty = ""
+    row_sample: RowSample | None = None
     arrays_member: str = ""
     arrays: tuple[ArraySummary, ...] = ()
     rows: int | None = None

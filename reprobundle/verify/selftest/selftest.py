@@ -27,6 +27,7 @@ from reprobundle.verify.selftest.of_devices import DEVICE_MUTATIONS
 from reprobundle.verify.selftest.of_protocol import PROTOCOL_MUTATIONS
 from reprobundle.verify.selftest.of_reference import REFERENCE_MUTATIONS
 from reprobundle.verify.selftest.of_results import RESULT_MUTATIONS
+from reprobundle.verify.selftest.of_samples import SAMPLE_MUTATIONS
 from reprobundle.verify.selftest.of_seal import SEAL_MUTATIONS
 from reprobundle.verify.selftest.subject import Subject
 from reprobundle.verify.verdict import consequence
@@ -36,6 +37,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *BYTE_MUTATIONS,
     *SEAL_MUTATIONS,
     *RESULT_MUTATIONS,
+    *SAMPLE_MUTATIONS,
     *PROTOCOL_MUTATIONS,
     *DEVICE_MUTATIONS,
     *REFERENCE_MUTATIONS,

@@ -242,6 +242,9 @@ def reference_member(name: str) -> str:
 
 
 def _sealed(output: Output, number: int) -> Output:
+    if output.stored == "sample" and not output.member.startswith("runs/"):
+        member = f"runs/{number}/{output.member}"
+        return msgspec.structs.replace(output, member=member)
     if output.stored != "here":
         return output
     arrays = output.arrays_member

@@ -1,0 +1,142 @@
+"""The records of a table, of JSON Lines or of a text: their bytes and their columns.
+
+A record is a row of a table, its header too, or a line. Blank lines of tables and of
+JSON Lines are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import BinaryIO, NamedTuple
+
+from reprobundle.errors import UnreadableOutputError
+from reprobundle.format.record import ColumnSummary
+from reprobundle.outputs.cells import Cell, read_cell
+from reprobundle.outputs.column_sums import ColumnSums
+from reprobundle.outputs.documents import flatten, parse_line
+from reprobundle.outputs.tables import columns_of, count_rows, raw_rows
+from reprobundle.outputs.text import LONGEST_LINE_BYTES, split_numbers
+
+MOST_COLUMNS = 1_000
+"""Most columns of an output that is kept as a sample of its rows."""
+
+_BLOCK_ROWS = 4096
+_BOM = b"\xef\xbb\xbf"
+
+
+class Row(NamedTuple):
+    """One record: its bytes, and for a table its cells."""
+
+    raw: bytes
+    cells: list[str]
+
+
+def read_records(stream: BinaryIO, file_format: str) -> Iterator[Row]:
+    """Yield the records of an output, in order.
+
+    Args:
+        stream: Read from its start to its end.
+        file_format: ``csv``, ``tsv``, ``jsonl`` or ``text``.
+
+    Raises:
+        UnreadableOutputError: It is no such output.
+    """
+    if file_format in ("csv", "tsv"):
+        yield from map(Row._make, raw_rows(stream, file_format))
+        return
+    while line := stream.readline(LONGEST_LINE_BYTES + 1):
+        if len(line) > LONGEST_LINE_BYTES:
+            raise UnreadableOutputError("a line is longer than 16 MiB")
+        if file_format == "text" or line.strip():
+            yield Row(line, [])
+
+
+def count_records(stream: BinaryIO, file_format: str) -> int:
+    """Return how many records `read_records` would yield, in less time."""
+    if file_format in ("csv", "tsv"):
+        return count_rows(stream, file_format)
+    return sum(1 for _ in read_records(stream, file_format))
+
+
+class Sums:
+    """What is known about all records, column by column.
+
+    Args:
+        file_format: ``csv``, ``tsv``, ``jsonl`` or ``text``.
+    """
+
+    def __init__(self, file_format: str) -> None:
+        self._format = file_format
+        self._columns: dict[str, ColumnSums] = {}
+        self._records = 0
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Add records, in order.
+
+        Raises:
+            UnreadableOutputError: They are no such records, or have too many columns.
+        """
+        if self._format in ("csv", "tsv"):
+            self._add_table([row.cells for row in rows])
+            self._records += len(rows)
+            return
+        for row in rows:
+            self._add_line(row.raw)
+            self._records += 1
+
+    def _add_table(self, rows: list[list[str]]) -> None:
+        if not self._records and rows:
+            names, is_header = columns_of(rows[0])
+            self._named(names)
+            rows = rows[1:] if is_header else rows
+        width = len(self._columns)
+        if any(len(row) != width for row in rows):
+            raise UnreadableOutputError("the rows of the table differ in length")
+        for place, sums in enumerate(self._columns.values()):
+            sums.add_texts([row[place] for row in rows])
+
+    def _named(self, names: Sequence[str]) -> None:
+        for name in names:
+            if name not in self._columns:
+                if len(self._columns) == MOST_COLUMNS:
+                    message = f"it has more than {MOST_COLUMNS:,} columns"
+                    raise UnreadableOutputError(message)
+                self._columns[name] = ColumnSums()
+
+    def _add_line(self, raw: bytes) -> None:
+        if self._format == "text":
+            self._named(("",))
+            self._columns[""].add_cells(_cells_of_text(raw))
+            return
+        for column, place, cell in _leaves(raw):
+            self._named((column,))
+            where = ".".join(map(str, (self._records, *place)))
+            self._columns[column].add_cells((cell,), f"{where}=")
+
+    def summaries(self) -> tuple[ColumnSummary, ...]:
+        """Return one summary for each column."""
+        return tuple(sums.summary(name) for name, sums in self._columns.items())
+
+
+def _cells_of_text(raw: bytes) -> Iterator[Cell]:
+    """Yield a line with its numbers masked as one cell, then each number."""
+    masked, numbers = split_numbers(raw.decode("utf-8", "surrogateescape"))
+    yield Cell("text", masked)
+    yield from map(read_cell, numbers)
+
+
+def _leaves(raw: bytes) -> Iterator[tuple[str, tuple[int, ...], Cell]]:
+    try:
+        value = parse_line(raw.removeprefix(_BOM).decode())
+        for leaf in flatten(value, (), "[]", ()):
+            yield leaf.column, leaf.place, leaf.cell
+    except (ValueError, RecursionError) as error:
+        message = f"not readable jsonl: {error}"
+        raise UnreadableOutputError(message) from error
+
+
+def in_blocks(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    """Yield records some thousand at a time."""
+    while block := list(islice(rows, _BLOCK_ROWS)):
+        yield block
