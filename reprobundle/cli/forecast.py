@@ -146,6 +146,7 @@ def _of_bundle(
         gaps.append(f"the environment is another one: and {rest} more packages")
     return Subject(
         command=taken.command,
+        placed=taken.placed,
         stage=taken.stage,
         variables=taken.variables,
         python=taken.python,

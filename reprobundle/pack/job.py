@@ -27,11 +27,11 @@ from reprobundle.pack.sealing import Sealing
 from reprobundle.pack.selection import Selected, select
 from reprobundle.pack.withholding import excluded_remarks, refuse_unknown
 from reprobundle.run.assemble import assemble
-from reprobundle.run.command import recorded_argv
 from reprobundle.run.execute import PassPlan, execute
 from reprobundle.run.finished import Assembled, FinishedRun
 from reprobundle.run.git_state import git_facts
 from reprobundle.run.launch import Draws
+from reprobundle.run.own_words import also_for, portable_argv
 from reprobundle.run.restart import execute_restart
 from reprobundle.run.stand_ins import stand_in_plan, stand_in_remarks, with_remarks
 from reprobundle.verify.compare import compare_records
@@ -182,7 +182,9 @@ class PackJob:
         plan = self._plan(names, self.prepared.command, pass_name="restart")
         resume = self.options.resume_command
         if resume:
-            resume = recorded_argv(resume, self.prepared.project.root)
+            resume, words = portable_argv(resume, self.prepared.project.root)
+            command = also_for(plan.command, words)
+            plan = dataclasses.replace(plan, command=command)
         run = execute_restart(plan, self.folder / "restart", resume)
         if run.restart is not None and run.restart.reason:
             raise PackRefusedError(
@@ -262,11 +264,22 @@ class PackJob:
             options=self.options,
             prepared=self.prepared,
             selected=self.selected,
-            policy=self.policy,
+            policy=self._portable_policy(),
             folder=self.folder,
             say=self.say,
         )
         return sealing.write(runs, progress)
+
+    def _portable_policy(self) -> Policy:
+        """Return the policy with the commands of claims as their records have them."""
+        root = self.prepared.project.root
+        claims = tuple(
+            msgspec.structs.replace(one, command=portable_argv(one.command, root)[0])
+            if one.command
+            else one
+            for one in self.policy.claims
+        )
+        return msgspec.structs.replace(self.policy, claims=claims)
 
     def _told_of_excluded(self, done: Assembled) -> Assembled:
         """Return the reference with a remark on each excluded file that it read."""
@@ -294,9 +307,9 @@ class PackJob:
             self.kept_draws[run.record.command.argv] = run.content[member]
 
     def _claim_command(self, claim: Claim) -> Command:
+        argv, words = portable_argv(claim.command, self.prepared.project.root)
         return msgspec.structs.replace(
-            self.prepared.command,
-            argv=recorded_argv(claim.command, self.prepared.project.root),
+            self.prepared.command, argv=argv, placeholders=words
         )
 
     def _plan(

@@ -14,8 +14,9 @@ from reprobundle.pack.options import PackOptions
 from reprobundle.pack.resolving import Resolving, start_resolving
 from reprobundle.pack.withholding import Withholding, stand_in_samples, withholding
 from reprobundle.run import lock as locks
-from reprobundle.run.command import PROJECT, recorded_argv, recorded_environment
+from reprobundle.run.command import PROJECT, recorded_environment
 from reprobundle.run.launch import find_python
+from reprobundle.run.own_words import portable_argv
 from reprobundle.run.project import Project, Stage, list_files, make_stage
 from reprobundle.run.secrets.gate import Gate
 from reprobundle.run.space import require_space
@@ -139,8 +140,10 @@ def _command(
     options: PackOptions, project: Project, live: locks.LiveEnvironment
 ) -> Command:
     folder = options.working_directory.resolve().relative_to(project.root)
+    argv, placeholders = portable_argv(options.argv, project.root)
     return Command(
-        argv=recorded_argv(options.argv, project.root),
+        argv=argv,
+        placeholders=placeholders,
         working_directory=folder.as_posix(),
         seed=options.seed,
         environment=recorded_environment(

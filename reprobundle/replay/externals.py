@@ -4,40 +4,45 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
-
 from reprobundle.format.digests import digest_file
-from reprobundle.format.record import Command, FileRead, Record
+from reprobundle.format.record import FileRead, Record
 from reprobundle.replay.plan import ReplayPlan
+from reprobundle.run.command import replace_paths, replace_words
+from reprobundle.run.own_words import own_path, own_words
 
 
 def placed(
     reference: Record, *, plan: ReplayPlan, extracted: Path
-) -> tuple[Command, str]:
-    """Return the command with its external files in place, or why it cannot run.
+) -> tuple[dict[str, str], str]:
+    """Return where external files lie here, or why the command cannot run.
 
-    A file that the command line names is taken from the caller or from the bundle
-    by rewriting the argument; one that the program finds by itself must lie where
-    it was.
+    A file that the command line names is taken from the caller or from the bundle, in
+    the place of that argument; one that the program finds by itself must lie
+    where it was.
 
     Args:
         reference: The record of the run that is made again.
         plan: Where the caller says that files are.
         extracted: Folder with the bundle's members.
+
+    Returns:
+        Path as the arguments name it on this machine → path of the file, and an
+        empty string; or the reason.
     """
-    argv = list(reference.command.argv)
+    words = own_words(reference.command.placeholders)
+    argv = [replace_words(part, words) for part in reference.command.argv]
+    places: dict[str, str] = {}
     for read in _external(reference):
-        origin = str(Path(read.origin).expanduser())
+        origin = str(own_path(read.origin))
         copy = _copy_of(read, plan, extracted)
         if copy is not None and not _has_content(copy, read.blake3):
-            return reference.command, f"{copy} is not the {read.origin} that was read"
-        named = [i for i, part in enumerate(argv) if part.endswith(origin)]
+            return {}, f"{copy} is not the {read.origin} that was read"
+        named = any(replace_paths(part, {origin: ""}) != part for part in argv)
         if named and copy is not None:
-            for index in named:
-                argv[index] = argv[index].removesuffix(origin) + str(copy)
+            places[origin] = str(copy)
         elif not _has_content(Path(origin), read.blake3):
-            return reference.command, _not_in_place(read, named=bool(named))
-    return msgspec.structs.replace(reference.command, argv=tuple(argv)), ""
+            return {}, _not_in_place(read, named=named)
+    return places, ""
 
 
 def external_reads(
@@ -46,7 +51,7 @@ def external_reads(
     """Return the reference's external files by each path they can have here."""
     found = {}
     for read in _external(reference):
-        found[Path(read.origin).expanduser().resolve()] = read
+        found[own_path(read.origin).resolve()] = read
         copy = _copy_of(read, plan, extracted)
         if copy is not None:
             found[copy.resolve()] = read

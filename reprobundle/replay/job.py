@@ -184,7 +184,7 @@ class ReplayJob:
         ]
         if lacking:
             return self._stopped(planned, _no_data(lacking[0]))
-        command, missing = placed(
+        places, missing = placed(
             reference, plan=self.plan, extracted=self.extracted.folder
         )
         turn = f"-{planned.turn}" if planned.turn > 1 else ""
@@ -193,7 +193,8 @@ class ReplayJob:
         if missing:
             return self._stopped(planned, _no_data(missing))
         draws = draws_of(planned, self.plan, self.options.rng, self.extracted.folder)
-        plan = self._plan(command, planned, draws)
+        plan = self._plan(reference.command, planned, draws)
+        plan = dataclasses.replace(plan, placed=places)
         if planned.pass_name == "restart":
             resume = self.options.resume_command or planned.resume
             run = execute_restart(plan, folder, resume)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from reprobundle.errors import BadCallError, MissingMemberError
 from reprobundle.format.canonical import decode
 from reprobundle.format.lock import LOCK_MEMBER, PYLOCK_MEMBER, Lock
@@ -16,6 +18,7 @@ from reprobundle.format.reader import Bundle
 from reprobundle.format.record import STAND_IN, Fact, Record, WithheldFile
 from reprobundle.run.conda import CONDA_MEMBER
 from reprobundle.run.finished import PassName
+from reprobundle.run.own_words import also_for
 from reprobundle.run.system_packages import PACKAGES
 from reprobundle.run.withheld import supplied
 
@@ -205,11 +208,14 @@ def _restarts(sealed: Sequence[PlannedRun]) -> Iterator[PlannedRun]:
             "claims",
             advice="leave out --claim and --smoke, or --restart-check",
         )
-    made = [run.record.restart for run in sealed if run.record.restart is not None]
-    resume = made[0].command if made else ()
+    made = [run.record for run in sealed if run.record.restart is not None]
+    resume = made[0].restart.command if made and made[0].restart else ()
+    words = made[0].command.placeholders if made else ()
     for run in sealed:
         if run.record.role == "reference":
-            yield PlannedRun(run.number, run.record, "restart", resume)
+            command = also_for(run.record.command, words)
+            record = msgspec.structs.replace(run.record, command=command)
+            yield PlannedRun(run.number, record, "restart", resume)
 
 
 def _optional(bundle: Bundle, path: str) -> bytes | None:

@@ -25,6 +25,7 @@ class TakenOut:
 
     Attributes:
         command: As recorded.
+        placed: Where files outside the project lie, see `placed`.
         stage: Its files.
         python: The interpreter of the chosen environment.
         variables: What the command may see of this machine.
@@ -32,6 +33,7 @@ class TakenOut:
     """
 
     command: Command
+    placed: Mapping[str, str]
     stage: Stage
     python: Path
     variables: Mapping[str, str]
@@ -58,12 +60,13 @@ def take_out(options: ReplayOptions, plan: ReplayPlan, folder: Path) -> TakenOut
             )
     extracted = extract_files(options.bundle, plan, folder)
     chosen = choose_environment(options, plan, _silent, folder=folder / "overlay")
-    command, lacking = placed(run.record, plan=plan, extracted=extracted.folder)
+    places, lacking = placed(run.record, plan=plan, extracted=extracted.folder)
     if lacking:
         raise BadCallError(f"the command cannot run here: {lacking}")
     data = {one.name: plan.data[one.name] for one in run.record.withheld}
     return TakenOut(
-        command=command,
+        command=run.record.command,
+        placed=places,
         stage=extracted.stage.with_replaced(data),
         python=chosen.python,
         variables=chosen.variables(replay_base(os.environ)),

@@ -87,6 +87,7 @@ def _made(bundle: BundleView, record: Record, screen: Screen) -> list[Line]:
         facts.append(f"{text.plural(locked, 'package')} locked")
     return [
         *paragraph(screen, "command", _command(record)),
+        *_placeholders(record, screen),
         *paragraph(screen, "made", how),
         *flow(screen, "with", [(Span(fact),) for fact in facts]),
         *_error(record, screen),
@@ -123,6 +124,21 @@ def _command(record: Record) -> str:
     words = " ".join(_quoted(word) for word in record.command.argv)
     where = record.command.working_directory
     return words if where == "." else f"{words} (in {where})"
+
+
+_MEANING = {
+    "home": "your home folder",
+    "user": "your account",
+    "host": "the name of your machine",
+}
+
+
+def _placeholders(record: Record, screen: Screen) -> list[Line]:
+    words = ", ".join(
+        f"{{{name}}} stands for {_MEANING[name]}"
+        for name in record.command.placeholders
+    )
+    return paragraph(screen, "", words) if words else []
 
 
 def _quoted(word: str) -> str:

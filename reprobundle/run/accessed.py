@@ -84,11 +84,13 @@ class Places:
         scratch: The copy of the project in which the run happened, resolved.
         original: The project itself, resolved; None at replay.
         ignored: Folders of the run's own machinery: session, environments.
+        placed: Files that a replay gave to the run, wherever they lie: never machinery.
     """
 
     scratch: Path
     original: Path | None
     ignored: tuple[Path, ...]
+    placed: frozenset[Path] = frozenset()
 
 
 def accesses(files: tuple[EventFile, ...], places: Places) -> Accesses:
@@ -141,6 +143,8 @@ def _resolved(path: Path) -> Path:
 
 
 def _is_machinery(path: Path, places: Places) -> bool:
+    if path in places.placed:
+        return False
     if any(path.is_relative_to(folder) for folder in places.ignored):
         return True
     if places.original is not None and path.is_relative_to(places.original):

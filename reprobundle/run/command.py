@@ -12,7 +12,9 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
+from reprobundle.run.facts import replace_all
 from reprobundle.run.watch import is_python
 
 PROJECT = "{project}"
@@ -82,11 +84,18 @@ def _portable(argument: str, root: Path) -> str:
         resolved = Path(path).resolve()
         if resolved.is_relative_to(root):
             return f"{head}{PROJECT}/{resolved.relative_to(root).as_posix()}"
-    return argument
+    # In the middle of a shell line too.
+    return replace_all(argument, [(str(root), PROJECT)])
 
 
 def runnable_argv(
-    argv: tuple[str, ...], scratch: Path, python: Path, *, device: str = "as-is"
+    argv: tuple[str, ...],
+    scratch: Path,
+    python: Path,
+    *,
+    device: str = "as-is",
+    words: Mapping[str, str] = MappingProxyType({}),
+    placed: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[str, ...]:
     """Return a recorded `argv` as it is run in `scratch` with `python`.
 
@@ -95,12 +104,35 @@ def runnable_argv(
         scratch: Stands for ``{project}``.
         python: Takes the place of a leading interpreter name.
         device: Stands for ``{device}``, unless it is ``as-is``.
+        words: What other placeholders stand for, see `reprobundle.run.own_words`.
+        placed: Path outside the project → where the same file lies here, which may
+            be in the middle of a shell line.
     """
     first = str(python) if is_python(argv[0]) else argv[0]
-    texts = [part.replace(PROJECT, str(scratch)) for part in argv[1:]]
+    own = [replace_words(part, words) for part in (first, *argv[1:])]
+    first, texts = own[0], [part.replace(PROJECT, str(scratch)) for part in own[1:]]
+    texts = [replace_paths(text, placed) for text in texts]
     if device != "as-is":
         texts = [text.replace(DEVICE, device) for text in texts]
     return (first, *texts)
+
+
+def replace_words(argument: str, words: Mapping[str, str]) -> str:
+    """Return `argument` with each placeholder of `words` replaced."""
+    for placeholder, own in words.items():
+        argument = argument.replace(placeholder, own)
+    return argument
+
+
+def replace_paths(argument: str, placed: Mapping[str, str]) -> str:
+    """Return `argument` with files taken from where they lie here.
+
+    Args:
+        argument: It may be a whole shell line.
+        placed: Path as the argument has it → path here.
+    """
+    longest_first = sorted(placed.items(), key=lambda pair: -len(pair[0]))
+    return replace_all(argument, longest_first)
 
 
 def recorded_environment(

@@ -15,6 +15,7 @@ from reprobundle.run.command import run_environment, runnable_argv
 from reprobundle.run.device_facts import DeviceMapping
 from reprobundle.run.finished import OUTPUT_LIMIT_BYTES, FinishedRun, PassName
 from reprobundle.run.launch import NATIVE, Draws, Launched, launch, make_session
+from reprobundle.run.own_words import own_words
 from reprobundle.run.project import Stage, changed_files, make_scratch, snapshot
 
 
@@ -42,6 +43,8 @@ class PassPlan:
         echo: Copy what the command prints to our standard error.
         draws: How random draws are made.
         mapping: As in `reprobundle.format.record.Devices`.
+        placed: Path of a file outside the project, as arguments name it → where the
+            same file lies here.
         asked: What the run is asked to do otherwise.
     """
 
@@ -65,6 +68,7 @@ class PassPlan:
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
     draws: Draws = NATIVE
     mapping: DeviceMapping = ""
+    placed: Mapping[str, str] = field(default_factory=dict)
     asked: Asked = NOTHING
 
 
@@ -124,6 +128,8 @@ def launch_in(
             scratch,
             plan.python,
             device=plan.device,
+            words=own_words(plan.command.placeholders),
+            placed=plan.placed,
         ),
         session=session,
         working_directory=scratch / plan.command.working_directory,
@@ -163,6 +169,7 @@ def finished(
             scratch=scratch,
             original=plan.original,
             ignored=(folder.resolve(), *plan.ignored),
+            placed=frozenset(Path(path).resolve() for path in plan.placed.values()),
         ),
         staged=plan.staged,
         members=plan.members,

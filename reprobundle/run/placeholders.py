@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from reprobundle.format.record import ErrorReport, Fact, Record
+from reprobundle.format.record import Record
 from reprobundle.run.facts import replace_all
 
 # Names that everybody has tell nothing.
@@ -25,7 +25,7 @@ _COMMON = frozenset(
     {"root", "user", "admin", "runner", "ubuntu", "nobody", "localhost", "home", "tmp"}
 )
 _LEAST = 3
-_ABSOLUTE = re.compile(r"(?<![\w.~}])/[^\s'\":,()]+")
+_ABSOLUTE = re.compile(r"(?:(?<![\w.~}])|(?<=\{tmp\}))/[^\s'\":,()]+")
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,19 @@ class Names:
         """Return `text` with the names replaced."""
         if self.home not in ("", "/"):
             text = replace_all(text, [(self.home, "~")])
+        return self.without_user(self.without_host(text))
+
+    def without_host(self, text: str) -> str:
+        """Return `text` with the machine's name replaced."""
         for host in dict.fromkeys((self.host, self.host.partition(".")[0])):
             if _tells(host) and host in text:
                 text = _host(host).sub("{host}", text)
+        return text
+
+    def without_user(self, text: str) -> str:
+        """Return `text` with the account's name replaced where it stands as one."""
         if _tells(self.user) and self.user in text:
-            text = _user(text, self.user)
+            return _user(text, self.user)
         return text
 
 
@@ -79,7 +87,10 @@ def _user(text: str, name: str) -> str:
 
 
 def without_names(record: Record, hide: list[tuple[str, str]], names: Names) -> Record:
-    """Return `record` without the names of the account and the machine.
+    """Return `record` without the names of the account and the machine, in any field.
+
+    Names of files below the project stay: they are the author's own and members are
+    found by them. The command has placeholders that a replay can read back.
 
     Args:
         record: As assembled.
@@ -90,42 +101,47 @@ def without_names(record: Record, hide: list[tuple[str, str]], names: Names) -> 
     def hidden(text: str) -> str:
         return names.hidden(replace_all(text, hide))
 
-    outcome = record.outcome
-    return msgspec.structs.replace(
-        record,
-        environment={
-            name: _fact(fact, hidden) for name, fact in record.environment.items()
-        },
-        processes=tuple(
-            msgspec.structs.replace(one, argv=tuple(map(hidden, one.argv)))
-            for one in record.processes
-        ),
-        remarks=tuple(
-            msgspec.structs.replace(one, where=hidden(one.where), text=hidden(one.text))
-            for one in record.remarks
-        ),
-        outcome=msgspec.structs.replace(
-            outcome,
-            error=_error(outcome.error, hidden) if outcome.error else None,
-            stop_detail=hidden(outcome.stop_detail),
-        ),
-    )
+    changes = {
+        name: mapped(getattr(record, name), hidden)
+        for name in record.__struct_fields__
+        if name not in _KEPT
+    }
+    # Where a file lay is what a replay looks for: only what names somebody goes.
+    changes["reads"] = mapped(record.reads, names.hidden)
+    return msgspec.structs.replace(record, **changes)
 
 
-def _fact(fact: Fact, hidden: Callable[[str], str]) -> Fact:
-    value = fact.value
+# Fields of a record without a text that could name a place, and those of which files
+# below the project or the arguments are told by name.
+_KEPT = frozenset(
+    {
+        "schema",
+        "bundle",
+        "tool",
+        "command",
+        "reads",
+        "sources",
+        "outputs",
+        "members",
+        "withheld",
+    }
+)
+_MEMBERS = frozenset({"path", "member"})
+
+
+def mapped(value: object, change: Callable[[str], str]) -> object:
+    """Return `value` with every text in it changed, but the names of members."""
     if isinstance(value, str):
-        value = hidden(value)
-    elif isinstance(value, tuple):
-        value = tuple(map(hidden, value))
-    return msgspec.structs.replace(fact, value=value, unknown=hidden(fact.unknown))
-
-
-def _error(error: ErrorReport, hidden: Callable[[str], str]) -> ErrorReport:
-    return msgspec.structs.replace(
-        error,
-        message=hidden(error.message),
-        masked=hidden(error.masked),
-        where=hidden(error.where),
-        traceback=hidden(error.traceback),
-    )
+        return change(value)
+    if isinstance(value, tuple):
+        return tuple(mapped(one, change) for one in value)
+    if isinstance(value, dict):
+        return {name: mapped(one, change) for name, one in value.items()}
+    if isinstance(value, msgspec.Struct):
+        changes = {
+            name: mapped(getattr(value, name), change)
+            for name in value.__struct_fields__
+            if name not in _MEMBERS
+        }
+        return msgspec.structs.replace(value, **changes)
+    return value

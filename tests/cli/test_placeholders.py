@@ -13,6 +13,7 @@ from tests.cli.conftest import reprobundle
 SCRIPT = """\
 import pathlib, platform, sys, warnings
 home = str(pathlib.Path.home())
+open(sys.argv[1]).read()
 warnings.warn(f"cache of {home}/cache for alice@{platform.node()} at /scratch/alice/x")
 open("out.txt", "w").write("1")
 raise ValueError(f"no model in {home}/models and /scratch/alice/models")
@@ -27,6 +28,7 @@ def planted(tmp_path_factory):
     (project / "train.py").write_text(SCRIPT)
     home = folder / "home" / "alice"
     home.mkdir(parents=True)
+    (home / "words.txt").write_text("alpha")
     target = folder / "x.rpb.zip"
     done = reprobundle(
         "pack",
@@ -37,6 +39,7 @@ def planted(tmp_path_factory):
         "--",
         "python",
         "train.py",
+        home / "words.txt",
         cwd=project,
         env={"HOME": str(home), "USER": "alice", "LOGNAME": "alice"},
     )
@@ -73,8 +76,20 @@ def test_the_log_of_the_user_is_as_it_was_and_a_gap_tells_of_it(planted):
     assert any(where.startswith("stderr.txt:") for where in told)
 
 
-def test_another_account_with_another_home_gets_the_same_failure(planted, tmp_path):
+def test_the_command_has_a_placeholder_that_inspect_shows(planted):
     target, _, _ = planted
+    with zipfile.ZipFile(target) as archive:
+        command = json.loads(archive.read("runs/1/record.json"))["command"]
+    assert command["argv"] == ["python", "train.py", "{home}/words.txt"]
+    assert command["placeholders"] == ["home"]
+    shown = reprobundle("inspect", target).out
+    assert "{home}/words.txt" in shown
+    assert "{home} stands for your home folder" in " ".join(shown.split())
+
+
+def test_another_account_with_another_home_gets_the_same_failure(planted, tmp_path):
+    target, alices, _ = planted
+    (alices / "words.txt").unlink()
     home = tmp_path / "bob"
     home.mkdir()
     done = reprobundle(
@@ -87,3 +102,9 @@ def test_another_account_with_another_home_gets_the_same_failure(planted, tmp_pa
     verdict = done.out.strip().splitlines()[-1]
     assert "DIFFERENT FAILURE" not in verdict
     assert verdict.startswith("VERDICT  REPRODUCED"), done.out
+    # The file came out of the bundle, and was seen being read there.
+    assert "reduced-input" not in done.out
+    with zipfile.ZipFile(target) as archive:
+        names = [one for one in archive.namelist() if one.startswith("replays/")]
+        replay = json.loads(archive.read(names[0]))
+    assert replay["command"]["argv"] == ["python", "train.py", "{home}/words.txt"]

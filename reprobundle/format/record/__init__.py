@@ -45,7 +45,7 @@ from reprobundle.format.record.outputs import (
     RowSample,
 )
 from reprobundle.format.record.phases import Phase
-from reprobundle.format.record.processes import Command, Process, Rank
+from reprobundle.format.record.processes import Command, Placeholder, Process, Rank
 from reprobundle.format.record.randomness import (
     DrawMode,
     Drawn,
@@ -107,6 +107,7 @@ __all__ = [
     "OutputKind",
     "OutputRole",
     "Phase",
+    "Placeholder",
     "Process",
     "Promotion",
     "Randomness",

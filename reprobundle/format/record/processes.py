@@ -1,10 +1,12 @@
 """What was run, and the processes of the run."""
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from reprobundle.format.record.values import Count
+
+Placeholder: TypeAlias = Literal["home", "user", "host"]
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -13,12 +15,16 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     Attributes:
         argv: Arguments as given; a leading interpreter is stored by its plain name
             (``python``), and paths inside the project as ``{project}/…``.
+        placeholders: Which of ``{home}``, ``{user}`` and ``{host}`` stand in `argv` for
+            the home folder, account and name of the machine that runs it; where one is
+            not listed, that text belongs to the command.
         working_directory: Where it ran, relative to the project (``.`` for its top).
         seed: Seed set before the user's code started, or None.
         environment: Environment variables set for the run, by name.
     """
 
     argv: tuple[str, ...]
+    placeholders: tuple[Placeholder, ...] = ()
     working_directory: str = "."
     seed: int | None = None
     environment: dict[str, str] = {}

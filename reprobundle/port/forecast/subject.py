@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from reprobundle.errors import BadCallError
@@ -20,6 +20,8 @@ class Subject:
 
     Attributes:
         command: As a record stores it.
+        placed: Path of a file outside the project, as arguments name it → where the
+            same file lies here.
         root: Top of the project whose files are copied; None where `stage` has them.
         stage: Files out of a bundle.
         variables: Environment of the machine that the command may see.
@@ -29,6 +31,7 @@ class Subject:
     """
 
     command: Command
+    placed: Mapping[str, str] = field(default_factory=dict)
     root: Path | None = None
     stage: Stage | None = None
     variables: Mapping[str, str]

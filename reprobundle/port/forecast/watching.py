@@ -12,6 +12,7 @@ from reprobundle.port.forecast.subject import Subject
 from reprobundle.run.command import run_environment, runnable_argv
 from reprobundle.run.events import EventFile, read_events
 from reprobundle.run.launch import Launched, launch, make_session
+from reprobundle.run.own_words import own_words
 
 # What the recorder reads beside its configuration, in a forecast alone.
 ASKED_FILE = "forecast.json"
@@ -79,7 +80,14 @@ def _run(
     )
     (session.folder / ASKED_FILE).write_text(json.dumps(dict(asked)))
     return launch(
-        runnable_argv(command.argv, scratch, subject.python, device="cpu"),
+        runnable_argv(
+            command.argv,
+            scratch,
+            subject.python,
+            device="cpu",
+            words=own_words(command.placeholders),
+            placed=subject.placed,
+        ),
         session=session,
         working_directory=scratch / command.working_directory,
         environment=run_environment(
