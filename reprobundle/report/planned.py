@@ -11,6 +11,8 @@ from reprobundle.replay.plan import ReplayPlan
 from reprobundle.report import text
 from reprobundle.report.layout import paragraph
 from reprobundle.report.screen import Line, Screen, Style
+from reprobundle.run.command import replace_words
+from reprobundle.run.own_words import own_words
 from reprobundle.run.system_packages import install_command, missing_packages
 
 # Room for the archives beside the unpacked packages.
@@ -43,7 +45,10 @@ def _told(
     yield "bundle", plan.bundle, ""
     yield "integrity", "every digest is right", "good"
     for run in plan.runs:
-        command = shlex.join(run.record.command.argv)
+        # Who consents sees the paths of this machine.
+        words = own_words(run.record.command.placeholders)
+        argv = (replace_words(part, words) for part in run.record.command.argv)
+        command = shlex.join(argv)
         which = f"({run.pass_name} pass, claim {run.record.claim})"
         yield "will run", f"{command}  {which}", "strong"
     memory = text.size(plan.peak_bytes) if plan.peak_bytes else "unknown"
