@@ -46,8 +46,8 @@ def _told(
     yield "integrity", "every digest is right", "good"
     for run in plan.runs:
         # Who consents sees the paths of this machine.
-        words = own_words(run.record.command.placeholders)
-        argv = (replace_words(part, words) for part in run.record.command.argv)
+        here = own_words(run.record.command.placeholders)
+        argv = (replace_words(part, here) for part in run.record.command.argv)
         command = shlex.join(argv)
         which = f"({run.pass_name} pass, claim {run.record.claim})"
         yield "will run", f"{command}  {which}", "strong"
