@@ -81,7 +81,11 @@ def _side(
 
 def show_pair(bundle: Path, sides: Sequence[ReplayOptions], *, as_json: bool) -> int:
     """Run both sides, print what differs, and return the exit status of diff."""
+    import dataclasses
+    import secrets
+
     from reprobundle.format.canonical import encode
+    from reprobundle.format.record import Experiment
     from reprobundle.replay.replay import inspect_plan
     from reprobundle.replay.replay import replay as run_replay
     from reprobundle.report.differences import render_differences
@@ -90,8 +94,11 @@ def show_pair(bundle: Path, sides: Sequence[ReplayOptions], *, as_json: bool) ->
     from reprobundle.verify.pairs.diff import diff_runs
 
     ids = []
-    for letter, options in zip("AB", sides, strict=True):
+    pair = secrets.token_hex(8)
+    for letter, side in zip(("A", "B"), sides, strict=True):
         say(f"side {letter}")
+        mark = Experiment(id=pair, side="A" if letter == "A" else "B")
+        options = dataclasses.replace(side, experiment=mark)
         done = run_replay(options, inspect_plan(options), say=say)
         ids.append(done.replay_ids[0])
         say(f"side {letter}: {done.report.verdict} (exit {done.report.exit_status})")

@@ -1,4 +1,4 @@
-"""Attach replays outside the seal, and take them off again byte for byte."""
+"""Attach what lies outside the seal, and take it off again byte for byte."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reprobundle.format.digests import digest_bytes
 from reprobundle.format.integrity import check_replay_digests
 from reprobundle.format.journal import journal_path, locked, undoable
 from reprobundle.format.names import check_names
-from reprobundle.format.pairing import RECORD_NAME
+from reprobundle.format.pairing import RECORD_NAME, acceptance_name
 from reprobundle.format.reader import Bundle, ReplayFile, open_bundle, open_replay_file
 from reprobundle.format.store import Planned, Source, store
 
@@ -47,7 +47,7 @@ def attach_replay(bundle_path: Path, record: bytes, sources: Iterable[Source]) -
     replay_id = digest_bytes(record)
     with locked(bundle_path) as descriptor, open_bundle(bundle_path) as bundle:
         _refuse_attached(bundle, replay_id)
-        _refuse_stranger(bundle, record, replay_id)
+        _refuse_stranger(bundle, record, f"replay {replay_id[:12]}…")
         archive = _writer_behind(descriptor, bundle)
         planned = _plan_tree(record, sources)
         _check_count(len(bundle.entries) + len(planned))
@@ -85,7 +85,7 @@ def attach_replay_file(bundle_path: Path, replay_path: Path) -> list[str]:
             return new
         for id_ in new:
             record = replays.read_unsealed(f"replays/{id_}/{RECORD_NAME}")
-            _refuse_stranger(bundle, record, id_)
+            _refuse_stranger(bundle, record, f"replay {id_[:12]}…")
         archive = _writer_behind(descriptor, bundle)
         _check_count(len(bundle.entries) + len(names))
         with (
@@ -98,17 +98,57 @@ def attach_replay_file(bundle_path: Path, replay_path: Path) -> list[str]:
     return new
 
 
-def detach_replay(bundle_path: Path, replay_id: str) -> None:
-    """Take one replay off; the bundle is then, byte for byte, as if never attached.
+def attach_acceptance(bundle_path: Path, document: bytes) -> str:
+    """Append an acceptance record and return its id, the BLAKE3 of `document`.
+
+    No sealed byte changes, and a crash is undone as that of `attach_replay`.
+
+    Args:
+        bundle_path: A bundle.
+        document: The record in canonical form.
 
     Raises:
-        MissingMemberError: No such replay is attached.
+        BadCallError: It is attached already, or is about another bundle, or another
+            process changes the bundle.
+        BundleError: The bundle is not as it must be.
+        EnvironmentUnusableError: There is no room, or the bundle cannot be changed.
+    """
+    identifier = digest_bytes(document)
+    name = acceptance_name(identifier)
+    with locked(bundle_path) as descriptor, open_bundle(bundle_path) as bundle:
+        if identifier in bundle.acceptance_ids:
+            raise BadCallError(
+                f"acceptance record {identifier[:12]}… is attached already"
+            )
+        _refuse_stranger(bundle, document, f"acceptance record {identifier[:12]}…")
+        archive = _writer_behind(descriptor, bundle)
+        _check_count(len(bundle.entries) + 1)
+        with (
+            explained(f"cannot attach to {str(bundle_path)!r}"),
+            undoable(bundle_path, descriptor, archive.offset, bundle.anchor),
+        ):
+            aligned = len(document) > limits.RAW_BYTES
+            archive.add(name, document, aligned=aligned)
+            archive.close_directory()
+    return identifier
+
+
+def detach_replay(bundle_path: Path, identifier: str) -> None:
+    """Take off one replay or acceptance record.
+
+    The bundle is then, byte for byte, as if it had never been attached.
+
+    Raises:
+        MissingMemberError: Nothing of this id is attached.
         BadCallError: Another process changes the bundle.
         BundleError: The bundle is not as it must be.
         EnvironmentUnusableError: The bundle cannot be changed.
     """
     with locked(bundle_path) as descriptor, open_bundle(bundle_path) as bundle:
-        names = bundle.replay_entries(replay_id)
+        if identifier in bundle.acceptance_ids:
+            names: tuple[str, ...] = (acceptance_name(identifier),)
+        else:
+            names = bundle.replay_entries(identifier)
         entries = bundle.entries
         first = next(n for n, entry in enumerate(entries) if entry.name == names[0])
         offset = entries[first].offset
@@ -192,8 +232,8 @@ class _Stated(msgspec.Struct):
     bundle: str = ""
 
 
-def _refuse_stranger(bundle: Bundle, record: bytes, replay_id: str) -> None:
-    """Refuse a record that says it ran another bundle.
+def _refuse_stranger(bundle: Bundle, record: bytes, what: str) -> None:
+    """Refuse a record that says it is about another bundle.
 
     Attached, it would only make a good bundle look altered. A record that cannot be
     read is for the verifier to judge.
@@ -204,9 +244,8 @@ def _refuse_stranger(bundle: Bundle, record: bytes, replay_id: str) -> None:
         return
     if stated and stated != bundle.id:
         raise BadCallError(
-            f"replay {replay_id[:12]}… ran bundle {stated[:12]}…, this is "
-            f"{bundle.id[:12]}…",
-            advice="attach it to the bundle that it ran",
+            f"{what} is of bundle {stated[:12]}…, this is {bundle.id[:12]}…",
+            advice="attach it to the bundle that it is of",
         )
 
 

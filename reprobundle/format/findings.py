@@ -276,6 +276,30 @@ class SecondOpinion(
     judgements: tuple[Judgement, ...] = ()
 
 
+class ExperimentRun(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """An attached run that was to differ from the reference, and so decides nothing.
+
+    Attributes:
+        replay: Record id.
+        pair: Shared by both sides of a pair; empty for a run on its own.
+        side: ``A`` or ``B`` of a pair; empty for any other.
+        asked: What it was asked to do otherwise, in one line.
+        claim, pass_name, device: As in a judgement.
+        ending: How it ended, in words.
+    """
+
+    replay: str
+    pair: str = ""
+    side: str = ""
+    asked: str
+    claim: str
+    pass_name: str
+    device: str
+    ending: str
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything `verify` says about one bundle.
 
@@ -289,6 +313,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         judgements: One for each judged replay, newest last.
         claims: Every claim of the work, those that nobody ran too.
         second_opinion: The verdict under the verifier's own policy, if one was given.
+        experiments: Attached runs that were to differ; none of them counts.
     """
 
     schema: Literal["reprobundle/report/1"] = REPORT_SCHEMA
@@ -303,3 +328,4 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     judgements: tuple[Judgement, ...] = ()
     claims: tuple[ClaimResult, ...] = ()
     second_opinion: SecondOpinion | None = None
+    experiments: tuple[ExperimentRun, ...] = ()

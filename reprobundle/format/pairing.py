@@ -15,6 +15,7 @@ from reprobundle.format.manifest import ALWAYS_RAW, MANIFEST_PATH, Member
 RECORD_NAME = "record.json"
 
 _SIGNATURE = re.compile(r"signatures/[^/]+")
+_ACCEPTANCE = re.compile(r"acceptance/([0-9a-f]{64})\.json")
 _REPLAY = re.compile(r"replays/([0-9a-f]{64})/(.+)", re.DOTALL)
 
 
@@ -67,8 +68,8 @@ def group_replays(entries: Sequence[Entry]) -> dict[str, tuple[str, ...]]:
         entries: The proven entries outside the seal.
 
     Raises:
-        StructureError: An entry is neither a signature nor part of a replay, or a
-            replay is scattered, out of order or without its record.
+        StructureError: An entry is no signature, no acceptance record and no part of a
+            replay, or a replay is scattered, out of order or without its record.
     """
     groups: dict[str, list[str]] = {}
     last = ""
@@ -76,7 +77,7 @@ def group_replays(entries: Sequence[Entry]) -> dict[str, tuple[str, ...]]:
         check_aligned(entry)
         match = _REPLAY.fullmatch(entry.name)
         if match is None:
-            if not _SIGNATURE.fullmatch(entry.name):
+            if not _is_alone(entry.name):
                 raise _misplaced(entry)
             last = ""
             continue
@@ -96,9 +97,29 @@ def group_replays(entries: Sequence[Entry]) -> dict[str, tuple[str, ...]]:
 
 
 def record_id(name: str) -> str:
-    """Return the replay id if `name` is the record of a replay, else nothing."""
+    """Return the digest that a file outside the seal is named by, else nothing.
+
+    The record of a replay is named so, and an acceptance record.
+    """
     match = _REPLAY.fullmatch(name)
-    return match[1] if match and match[2] == RECORD_NAME else ""
+    if match:
+        return match[1] if match[2] == RECORD_NAME else ""
+    return acceptance_id(name)
+
+
+def acceptance_id(name: str) -> str:
+    """Return the id if `name` is that of an acceptance record, else nothing."""
+    match = _ACCEPTANCE.fullmatch(name)
+    return match[1] if match else ""
+
+
+def acceptance_name(acceptance_id: str) -> str:
+    """Return the name of the entry that holds an acceptance record."""
+    return f"acceptance/{acceptance_id}.json"
+
+
+def _is_alone(name: str) -> bool:
+    return bool(_SIGNATURE.fullmatch(name) or _ACCEPTANCE.fullmatch(name))
 
 
 def _content(file: io.FileIO, member: Member, entry: Entry) -> Content:
@@ -147,10 +168,11 @@ def _check_compressed(member: Member, entry: Entry) -> None:
 
 def _misplaced(entry: Entry) -> BundleError:
     if entry.name == MANIFEST_PATH or not entry.name.startswith(
-        ("replays/", "signatures/")
+        ("replays/", "signatures/", "acceptance/")
     ):
         return _wrong(entry.name, "it lies behind the manifest, unsealed", "R-4.26")
-    return _wrong(entry.name, "neither a signature nor part of a replay", "R-4.26")
+    message = "no signature, no acceptance record, no part of a replay"
+    return _wrong(entry.name, message, "R-4.26")
 
 
 def _wrong(name: str, message: str, rule: str) -> StructureError:

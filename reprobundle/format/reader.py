@@ -38,6 +38,7 @@ from reprobundle.format.manifest import (
 )
 from reprobundle.format.names import check_names
 from reprobundle.format.pairing import (
+    acceptance_id,
     check_aligned,
     group_replays,
     pair_members,
@@ -74,6 +75,8 @@ class ReplayFile:
         entries: Every entry of the archive, in the order in which they lie.
         replay_ids: Record ids of its replays, in the order of attaching.
         signatures: Names of the unsealed files below ``signatures/``.
+        acceptance_ids: Ids of the attached acceptance records, in the order of
+            attaching.
     """
 
     def __init__(
@@ -96,6 +99,10 @@ class ReplayFile:
         self.signatures = tuple(
             name for name in self._unsealed if name.startswith("signatures/")
         )
+        self.acceptance_ids = tuple(filter(None, map(acceptance_id, self._unsealed)))
+        if self.acceptance_ids and not sealed_count:
+            message = "a replay file holds replays only, and this an acceptance record"
+            raise StructureError(message, rule="R-4.27")
 
     def __enter__(self: Opened) -> Opened:
         return self
@@ -129,8 +136,8 @@ class ReplayFile:
     ) -> bytes:
         """Return the content of a file outside the seal.
 
-        A replay's ``record.json`` is compared with the id; all else is for the caller
-        to compare with that record.
+        A replay's ``record.json`` and an acceptance record are compared with the id;
+        all else is for the caller to compare with that record.
 
         Raises:
             MissingMemberError: There is no such file.
@@ -176,6 +183,7 @@ class Bundle(ReplayFile):
             reader does not know.
         replay_ids: Record ids of the attached replays, in the order of attaching.
         signatures: Names of the unsealed files below ``signatures/``.
+        acceptance_ids: Ids of the attached acceptance records, in that order too.
     """
 
     def __init__(self, path: Path, file: io.FileIO, entries: Sequence[Entry]) -> None:

@@ -93,15 +93,18 @@ RULES: dict[str, str] = {
     ),
     "R-4.25": "The content of a member has the BLAKE3 digest that the manifest states.",
     "R-4.26": (
-        "Every entry behind manifest.json is signatures/NAME or lies in "
-        "replays/ID/, where ID is 64 lower-case hexadecimal digits."
+        "Every entry behind manifest.json is signatures/NAME or acceptance/ID.json, or "
+        "lies in replays/ID/, where ID is 64 lower-case hexadecimal digits."
     ),
     "R-4.27": (
         "The entries of a replay lie side by side, record.json first and the others "
         "sorted by the bytes of their names; each is stored as it is. A replay file "
         "holds one replay or more and nothing else."
     ),
-    "R-4.28": "The BLAKE3 digest of a replay's record.json is the ID it is named by.",
+    "R-4.28": (
+        "The BLAKE3 digest of a replay's record.json is the ID it is named by, and so "
+        "is that of an acceptance record."
+    ),
     "R-4.29": (
         "A change behind the seal keeps the bytes it overwrites in NAME.journal beside "
         "the bundle until it is complete; a reader that cannot read a bundle with such "

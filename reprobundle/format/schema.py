@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from reprobundle.format.acceptance_record import AcceptanceRecord
 from reprobundle.format.difference_report import DifferenceReport
 from reprobundle.format.doctor_report import DoctorReport
 from reprobundle.format.findings import Report
@@ -34,6 +35,10 @@ DOCUMENTS: dict[str, tuple[type, str]] = {
     "policy": (Policy, "policy.json: what counts as the same result"),
     "lock": (Lock, "lock/environment.json: the live environment of the run"),
     "memory": (MemorySeries, "memory.json: all memory samples of one run"),
+    "acceptance": (
+        AcceptanceRecord,
+        "acceptance/ID.json: who accepted a result, and on what evidence",
+    ),
     "report": (Report, "What verify prints with --json"),
     "difference": (DifferenceReport, "What diff prints with --json"),
     "doctor": (DoctorReport, "What doctor prints with --json"),
@@ -50,6 +55,7 @@ SCHEMA_CANNOT_SEE = (
     "a fact has either a value or the reason why it is unknown",
     "an output rule states a reason",
     "a finding that is not a pass states a reason",
+    "a point that is met states its evidence, any other its reason",
     "manifest members are sorted, unique and have as many chunks as their size needs",
 )
 

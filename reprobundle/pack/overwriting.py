@@ -28,17 +28,20 @@ def refuse_overwriting(output: Path, *, force: bool) -> None:
     try:
         with open_bundle(output) as bundle:
             replays, signed = len(bundle.replay_ids), bool(bundle.signatures)
+            accepted = bool(bundle.acceptance_ids)
     except BundleError as error:
         raise PackRefusedError(
             f"{output.name} is there and cannot be read as a bundle, so what would be "
             f"lost is not known: {error.message}",
             advice=_ADVICE,
         ) from error
-    if replays or signed:
+    if replays or signed or accepted:
         plural = "" if replays == 1 else "s"
-        signatures = " and signatures" if signed else ""
+        held = [f"{replays} replay{plural}"]
+        held += ["acceptance records"] if accepted else []
+        held += ["signatures"] if signed else []
         raise PackRefusedError(
-            f"{output.name} is there and holds {replays} replay{plural}{signatures}, "
+            f"{output.name} is there and holds {' and '.join(held)}, "
             "which would be lost",
             advice=_ADVICE,
         )

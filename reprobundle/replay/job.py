@@ -23,6 +23,7 @@ from reprobundle.format.canonical import encode
 from reprobundle.format.record import (
     STAND_IN,
     Command,
+    Experiment,
     Outcome,
     Record,
 )
@@ -136,7 +137,22 @@ class ReplayJob:
 
     def run_all(self) -> list[Assembled]:
         """Run every planned run on every device."""
-        return [run for device in self.options.devices for run in self._run_on(device)]
+        return [
+            self._of_experiment(run)
+            for device in self.options.devices
+            for run in self._run_on(device)
+        ]
+
+    @property
+    def experiment(self) -> Experiment | None:
+        """The mark of a run that is to differ from the reference, if this is one."""
+        if self.options.experiment is None and self.asked.facts():
+            return Experiment(id=self.occasion)
+        return self.options.experiment
+
+    def _of_experiment(self, assembled: Assembled) -> Assembled:
+        record = msgspec.structs.replace(assembled.record, experiment=self.experiment)
+        return dataclasses.replace(assembled, record=record)
 
     def _run_on(self, device: str) -> list[Assembled]:
         """Run every planned run; stop after one that did not come to its end."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from reprobundle.format.findings import Report
-from reprobundle.format.record import DrawMode
+from reprobundle.format.record import DrawMode, Experiment
 from reprobundle.run.device_facts import DeviceMapping
 from reprobundle.run.lock import Drift
 
@@ -47,6 +47,7 @@ class ReplayOptions:
         allow_sensitive: ``KIND@PATH`` or ``PATH``: sensitive places in logs and
             outputs that may be handed on with the record.
         echo: Show what the command prints while it runs.
+        experiment: The side of a pair that this call makes; None for any other call.
         rng: How random draws are made; as in the reference if empty.
     """
 
@@ -73,6 +74,7 @@ class ReplayOptions:
     allow: tuple[str, ...] = ()
     allow_sensitive: tuple[str, ...] = ()
     echo: bool = False
+    experiment: Experiment | None = None
     rng: DrawMode | Literal[""] = ""
 
 

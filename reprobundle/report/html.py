@@ -24,6 +24,12 @@ from reprobundle.format.record import Record, as_float
 from reprobundle.report import text
 from reprobundle.report.device_columns import device_columns
 from reprobundle.report.drifting import drift_words
+from reprobundle.report.experimented import (
+    EXPERIMENT_COLUMNS,
+    EXPERIMENT_NOTE,
+    experiment_cells,
+    experiment_command,
+)
 from reprobundle.report.figures import figures
 from reprobundle.report.page import Page
 from reprobundle.report.screen import UNICODE
@@ -94,6 +100,10 @@ def _environment() -> Environment:
     environment.globals.update(
         device_columns=device_columns,
         drift_words=drift_words,
+        experiment_cells=experiment_cells,
+        experiment_columns=EXPERIMENT_COLUMNS,
+        experiment_command=experiment_command,
+        experiment_note=EXPERIMENT_NOTE,
         figures=figures,
         largest=_largest,
         most_reasons=MOST_REASONS,

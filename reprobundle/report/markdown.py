@@ -15,6 +15,11 @@ from reprobundle.format.record import Record, as_float
 from reprobundle.report import text
 from reprobundle.report.device_columns import device_columns
 from reprobundle.report.drifting import drift_words
+from reprobundle.report.experimented import (
+    EXPERIMENT_COLUMNS,
+    experiment_cells,
+    experiment_command,
+)
 from reprobundle.report.page import Page, ReplayPage
 from reprobundle.report.text import safe
 from reprobundle.report.truths import TRUTH_COLUMNS, truth_cells
@@ -38,6 +43,7 @@ def render_markdown(page: Page) -> str:
         _facts(page),
         *_devices(report),
         *(block for one in page.replays for block in _replay(one)),
+        _experiments(report),
         _folded("Checks of the bundle", _findings(report.findings)),
     ]
     return limited("\n\n".join(block for block in blocks if block) + "\n")
@@ -158,6 +164,19 @@ def _replay(one: ReplayPage) -> Iterator[str]:
     columns = ("fact", "reference", "replay", "can change numbers")
     yield _folded("Environment differences", table(columns, rows))
     yield _folded("Checks of this replay", _findings(judgement.findings))
+
+
+def _experiments(report: Report) -> str:
+    """Return the attached runs that were to differ from the reference."""
+    if not report.experiments:
+        return ""
+    rows = [
+        tuple(map(code, experiment_cells(one)))
+        for one in report.experiments[-MOST_OUTPUTS:]
+    ]
+    title = f"Experiments ({len(report.experiments)}, none counts for the verdict)"
+    command = code(experiment_command(report))
+    return _folded(title, f"{table(EXPERIMENT_COLUMNS, rows)}\n\n{command}")
 
 
 def _causes(judgement: Judgement) -> str:

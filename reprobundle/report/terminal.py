@@ -58,6 +58,10 @@ def render_report(
     for judgement in report.judgements:
         lines += [BLANK, *_judgement(report, judgement, screen, verbose=verbose)]
     lines += _devices(report, screen)
+    if report.experiments:
+        from reprobundle.report.experimented import experiment_lines
+
+        lines += [BLANK, *experiment_lines(report, screen, verbose=verbose)]
     return screen.text([*lines, BLANK, *_conclusion(report, screen, verbose=verbose)])
 
 

@@ -189,6 +189,14 @@ EVERY_ITEM: tuple[Item, ...] = (
         "time.",
         _WARNS,
     ),
+    Item(
+        "experiment",
+        "V12",
+        "The run was asked to differ from the reference. It decides nothing, and where "
+        "it is judged by itself, it is no plain replay.",
+        _WARNS,
+        allowable=False,
+    ),
     Item("same-files", "V12", "The replay started from other files.", _DIFFERS),
     Item("same-command", "V12", "The replay ran another command.", _DIFFERS),
     Item("same-seed", "V12", "The replay was started with another seed.", _DIFFERS),

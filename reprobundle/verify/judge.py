@@ -32,6 +32,7 @@ from reprobundle.verify.environment import (
     check_tracked,
     compare_environments,
 )
+from reprobundle.verify.experiments import check_own
 from reprobundle.verify.mapped import check_mapped
 from reprobundle.verify.memory import check_memory
 from reprobundle.verify.observation import check_observation
@@ -77,7 +78,7 @@ def judge(
     if reference is None:
         skipped = unmade([same_run], same_run.reason, OF_ONE_REPLAY)
         return _judgement(replay_id, replay, [same_run, *skipped], allow=allow)
-    findings = [same_run]
+    findings = [same_run, *check_own(replay)]
     if is_finished(replay) or replay.processes:
         findings += check_own_run(replay, sealed.runs, earlier, now)
         findings += check_protocol(reference, replay)

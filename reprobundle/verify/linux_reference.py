@@ -23,6 +23,7 @@ from reprobundle.format.record import Record
 from reprobundle.verify.checks import finding
 from reprobundle.verify.devices import contradiction, platform_label
 from reprobundle.verify.ending import check_ending, is_finished
+from reprobundle.verify.experiments import is_experiment
 from reprobundle.verify.own_run import copied_from
 from reprobundle.verify.protocol import sealed_counterpart
 from reprobundle.verify.replays import read_replay
@@ -78,6 +79,8 @@ def obstacle(record: Record, sealed: Sealed, others: Sequence[Record]) -> str:
 def _obstacles(
     record: Record, sealed: Sealed, others: Sequence[Record]
 ) -> Iterator[str]:
+    if is_experiment(record):
+        yield "it is an experiment, asked to differ from the reference"
     yield from _another_run(record, sealed)
     yield from _elsewhere(record)
     yield from _not_its_end(record, sealed.reference)

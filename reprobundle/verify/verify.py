@@ -14,6 +14,7 @@ from pathlib import Path
 
 from reprobundle.errors import BundleError
 from reprobundle.format.findings import (
+    ExperimentRun,
     Finding,
     Judgement,
     Report,
@@ -33,6 +34,11 @@ from reprobundle.verify.chosen import named, records_before, traced_with
 from reprobundle.verify.claims import Replay, check_claims, claim_results, deciding
 from reprobundle.verify.completeness import check_completeness
 from reprobundle.verify.content import attached
+from reprobundle.verify.experiments import (
+    check_experiments,
+    experiment_runs,
+    is_experiment,
+)
 from reprobundle.verify.float64 import check_float64
 from reprobundle.verify.integrity import (
     check_identity,
@@ -76,11 +82,13 @@ class _State:
         judgements: About each replay, oldest first.
         claims: Every claim of the work and what came of it.
         second_opinion: Under the verifier's own policy, if there is one.
+        experiments: Runs that were to differ, and count for nothing.
     """
 
     def __init__(self) -> None:
         self.second_opinion: SecondOpinion | None = None
         self.claims: tuple[ClaimResult, ...] = ()
+        self.experiments: tuple[ExperimentRun, ...] = ()
         self.findings: list[Finding] = []
         self.judgements: list[Judgement] = []
 
@@ -91,6 +99,7 @@ def verify_bundle(
     integrity_only: bool = False,
     deep: bool = False,
     replay: str | None = None,
+    only: Sequence[str] = (),
     replay_file: Path | None = None,
     expect_id: str | None = None,
     allow: tuple[str, ...] = (),
@@ -106,6 +115,8 @@ def verify_bundle(
         integrity_only: Ask only for integrity and completeness, judge no replay.
         deep: Prove the chunk digests too.
         replay: Judge only the replay with this id, or the only one that starts so.
+        only: Judge the replays of these ids alone, experiments too; all others that
+            are no experiments if empty.
         replay_file: Judge the replays of this file instead of the attached ones.
         expect_id: The bundle id as obtained elsewhere.
         allow: Names of warnings that the caller accepts.
@@ -135,6 +146,7 @@ def verify_bundle(
             job = _Verification(bundle, source, state, allow, progress)
             job.own_policy = own_policy
             job.now = now or datetime.datetime.now(tz=datetime.timezone.utc)
+            job.only = frozenset(only)
             job.integrity(deep=deep, expect_id=expect_id)
             decision = job.conclude(
                 integrity_only=integrity_only, wanted=replay, here=here
@@ -166,6 +178,7 @@ def _report(
         judgements=tuple(state.judgements),
         claims=state.claims,
         second_opinion=state.second_opinion,
+        experiments=state.experiments,
     )
 
 
@@ -187,9 +200,12 @@ class _Verification:
         self.progress = progress
         self.own_policy: OwnPolicy | None = None
         self.now = datetime.datetime.now(tz=datetime.timezone.utc)
+        self.only: frozenset[str] = frozenset()
         self.sealed: Sealed | None = None
         self.replays: list[Replay] = []
         self.restarts: list[Replay] = []
+        self.experiments: list[Replay] = []
+        self.runs: list[Replay] = []
 
     # --- integrity
 
@@ -215,10 +231,18 @@ class _Verification:
             self.state.findings += about
             if record is None:
                 continue
-            # A restart pass is no replay of its own: it is judged by V22 alone.
-            is_restart = record.pass_name == "restart" and not record.outcome.stop
-            kept = self.restarts if is_restart else self.replays
-            kept.append(Replay(replay_id, record, source))
+            self._keep(Replay(replay_id, record, source))
+
+    def _keep(self, one: Replay) -> None:
+        record = one.record
+        # A restart pass is no replay of its own: it is judged by V22 alone.
+        is_restart = record.pass_name == "restart" and not record.outcome.stop
+        if not is_restart:
+            self.runs.append(one)
+        if is_experiment(record) and one.id not in self.only:
+            self.experiments.append(one)
+        else:
+            (self.restarts if is_restart else self.replays).append(one)
 
     def _is_broken(self) -> bool:
         broken = (Verdict.UNREADABLE, Verdict.TAMPERED)
@@ -237,7 +261,7 @@ class _Verification:
         if self.sealed is None:
             findings += unmade(findings, "a document that it needs is not there")
             return decide(findings, Verdict.INCOMPLETE)
-        chosen = named(self._own_replays(), wanted)
+        chosen = self._chosen(wanted)
         self._about_bundle(self.sealed)
         if integrity_only:
             findings += self._not_asked_for()
@@ -256,6 +280,9 @@ class _Verification:
             by_replay,
             advice=f"{advice} on {here}" if here else advice,
         )
+        left = [one for one in self.experiments if one not in chosen]
+        findings += check_experiments(left)
+        self.state.experiments = experiment_runs(left)
         counted = deciding(self.sealed, chosen)
         ends = self._ends(self.sealed, counted)
         self.state.findings[:] = apply_allowances(findings, self.allow)
@@ -278,9 +305,15 @@ class _Verification:
         self.state.findings += check_ends(ends)
         return ends
 
-    def _own_replays(self) -> list[Replay]:
-        """Return the replays of the file that is judged, newest last."""
-        return [one for one in self.replays if one.source is self.source]
+    def _chosen(self, wanted: str | None) -> list[Replay]:
+        """Return the replays to judge; an experiment only where it is asked for."""
+        own = [one for one in self.replays if one.source is self.source]
+        if self.only:
+            return [one for one in own if one.id in self.only]
+        if wanted is None:
+            return own
+        there = [one for one in self.experiments if one.source is self.source]
+        return named([*own, *there], wanted)
 
     def _restarted(self, sealed: Sealed) -> list[Restarted]:
         mine = [one for one in self.restarts if one.source is self.source]
@@ -327,8 +360,8 @@ class _Verification:
             one.id,
             one.record,
             attached(self.bundle, one.source, one.id, one.record),
-            traced=traced_with(self.replays, one),
-            earlier=records_before(self.replays, one),
+            traced=traced_with(self.runs, one),
+            earlier=records_before(self.runs, one),
             now=self.now,
             allow=self.allow,
         )

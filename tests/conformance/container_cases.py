@@ -316,7 +316,8 @@ UNSEALED = (
     _refused(
         "file_behind_the_seal",
         "R-4.26",
-        "An entry behind manifest.json is neither a signature nor part of a replay.",
+        "An entry behind manifest.json is no signature, no acceptance record and no "
+        "part of a replay.",
         lambda: files.behind(Forged("project/b.py", b"?")),
     ),
     _refused_replay(

@@ -742,6 +742,22 @@ BUNDLE_CASES = (
         files.attached(files.two_claims()),
     ),
     _case(
+        "experiment",
+        "V20",
+        "invalid",
+        "INTACT, NOT YET REPLAYED",
+        "The only run beside the seal is one side of a pair: it decides nothing.",
+        files.alone(experiment={"id": "ab" * 8, "side": "A"}),
+    ),
+    _case(
+        "experiment_without_mark",
+        "V20",
+        "invalid",
+        "INTACT, NOT YET REPLAYED",
+        "A run that says what it was asked to do otherwise, without the mark.",
+        files.alone(environment={**ENVIRONMENT, "asked.threads": fact("1")}),
+    ),
+    _case(
         "older_replay_disagrees",
         "V20",
         "warning",

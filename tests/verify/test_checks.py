@@ -31,6 +31,7 @@ from reprobundle.format.record import (
     Devices,
     Drawn,
     ErrorReport,
+    Experiment,
     Fact,
     FileRead,
     Float64Search,
@@ -274,6 +275,11 @@ def runs_that_part(bench):
     return bench.verify()
 
 
+def an_experiment(bench):
+    replay = bench.pack().replay(experiment=Experiment(id="ab" * 8, side="A"))
+    return bench.verify(replay=replay)
+
+
 def two_replays(bench):
     bench.pack().replay(Run(dict(FAR)), occasion="1" * 16)
     bench.replay(occasion="2" * 16)
@@ -420,6 +426,7 @@ CASES = {
     "same-run": replayed(runs=9),
     "copied-replay": replayed(elapsed_ns=1),
     "replay-time": replayed(started="2999-01-01T00:00:00Z"),
+    "experiment": an_experiment,
     "same-files": replayed(files_digest="0" * 64),
     "same-command": replayed(command=Command(argv=("python", "x.py"), seed=0)),
     "same-seed": replayed(command=Command(argv=("python", "train.py"), seed=9)),
@@ -629,6 +636,7 @@ def test_no_warning_that_hides_the_device_or_the_input_can_be_allowed():
         "index-out-of-range",
         "in-kernel-detour",
         "values-not-compared",
+        "experiment",
     }
 
 

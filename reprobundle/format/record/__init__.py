@@ -24,6 +24,7 @@ from reprobundle.format.record.devices import (
     Witness,
 )
 from reprobundle.format.record.document import RECORD_SCHEMA, STAND_IN, Record
+from reprobundle.format.record.experiment import Experiment
 from reprobundle.format.record.files import ContentMember, FileRead, WithheldFile
 from reprobundle.format.record.memory import (
     AllocatorCall,
@@ -84,6 +85,7 @@ __all__ = [
     "DrawMode",
     "Drawn",
     "ErrorReport",
+    "Experiment",
     "Fact",
     "FactValue",
     "Fallback",

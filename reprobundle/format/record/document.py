@@ -5,6 +5,7 @@ from typing import Final, Literal
 import msgspec
 
 from reprobundle.format.record.devices import Devices
+from reprobundle.format.record.experiment import Experiment
 from reprobundle.format.record.files import ContentMember, FileRead, WithheldFile
 from reprobundle.format.record.memory import Memory
 from reprobundle.format.record.outcome import Outcome, Remark, Restart
@@ -53,6 +54,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         reference_by: For a replay, who states that it is the Linux reference of a
             bundle packed elsewhere; empty for any other run. It is stated, not proven.
         withheld: Those of these files that the bundle holds by digest only.
+        experiment: For a replay that was to differ from its reference in one thing;
+            None for any other run. It decides nothing (spec.md, section 7.2).
     """
 
     schema: Literal["reprobundle/record/1"] = RECORD_SCHEMA
@@ -94,6 +97,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     members: tuple[ContentMember, ...]
     withheld: tuple[WithheldFile, ...] = ()
     reference_by: str = ""
+    experiment: Experiment | None = None
 
     @property
     def loaded_torch(self) -> bool:
