@@ -56,7 +56,7 @@ def missing_tools_are_an_error(request):
 BUDGET_SECONDS = {
     "checks": 20,
     "cli": 320,
-    "conformance": 22,
+    "conformance": 28,
     "cuda": 60,
     "examples": 60,
     "format": 30,

@@ -67,9 +67,10 @@ class OutputRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         rows: Compare only so many rows from the top: the first axis of an array, the
             rows of a table, the first list index of a document. For runs whose later
             steps no element-wise tolerance can say anything about.
-        ties: Name of the array of the same file that holds the values which the
-            integer arrays point at (topk, sort, argsort): indices may change places
-            where these values are equal within their tolerance.
+        ties: The array that holds the values which the integer arrays point at (topk,
+            sort, argsort): its name in the same file, or ``OUTPUT#NAME`` (``OUTPUT#``
+            for a file that is one array). Indices may change places where these
+            values are equal within their tolerance.
         signs: ``columns`` or ``rows``: vectors along that axis of the last two may be
             multiplied by -1 (by a unit phase if complex), as those of an eigenvalue
             or singular value decomposition.

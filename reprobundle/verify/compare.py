@@ -61,6 +61,7 @@ def compare_outputs(
     belongs = _claimed(policy, reference.claim)
     pair = device_pair(reference, replay)
     replayed = {output.name: output for output in replay.outputs}
+    known = {output.name: output for output in reference.outputs}
     results = []
     for output in reference.outputs:
         other = replayed.pop(output.name, None)
@@ -73,7 +74,13 @@ def compare_outputs(
         else:
             results.append(
                 compare_output(
-                    output, other, reference_content, replay_content, policy, pair
+                    output,
+                    other,
+                    reference_content,
+                    replay_content,
+                    policy,
+                    pair,
+                    known,
                 )
             )
     results.extend(

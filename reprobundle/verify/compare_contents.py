@@ -52,6 +52,7 @@ def _arrays(sides: Sides) -> OutputComparison:
     from reprobundle.outputs.arrays import read_arrays
     from reprobundle.verify.compare_arrays import compare_arrays
     from reprobundle.verify.equivalent import equivalent
+    from reprobundle.verify.ties import values_elsewhere
 
     leave_out = sides.ignored()
     file_format = "safetensors" if sides.is_checkpoint else sides.reference.format
@@ -65,7 +66,13 @@ def _arrays(sides: Sides) -> OutputComparison:
         )
         notes: Mapping[str, str] = {}
         if sides.rule is not None:
-            left, right, notes = equivalent(sides.rule, left, right, sides.tolerance)
+            left, right, notes = equivalent(
+                sides.rule,
+                left,
+                right,
+                sides.tolerance,
+                values_elsewhere(sides, stack),
+            )
         parts = compare_arrays(left, right, sides.tolerance, sides.scales())
     return sum_up(
         sides.reference,

@@ -8,6 +8,9 @@ a success.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from reprobundle.errors import UnreadableOutputError
 from reprobundle.format.findings import OutputComparison
 from reprobundle.format.policy import Policy
@@ -36,6 +39,7 @@ def compare_output(
     replay_content: Content,
     policy: Policy,
     devices: DevicePair,
+    others: Mapping[str, Output] = MappingProxyType({}),
 ) -> OutputComparison:
     """Return how one output stands to its reference.
 
@@ -46,8 +50,11 @@ def compare_output(
         replay_content: Where the other run's content lies.
         policy: The frozen policy.
         devices: Whether both ran on the same kind of device.
+        others: All outputs of the reference by name, which a rule may point at.
     """
-    sides = Sides(reference, replay, reference_content, replay_content, policy, devices)
+    sides = Sides(
+        reference, replay, reference_content, replay_content, policy, devices, others
+    )
     if sides.rule is not None and not sides.rule.compare:
         return excluded(reference, f"left out by rule: {sides.rule.reason}")
     if (reference.kind, reference.format) != (replay.kind, replay.format):

@@ -3,11 +3,7 @@
 Three rules, each stated by the author with a reason (spec.md, "Comparison"):
 
 * ``rows``: only the first rows of an array count.
-* ``ties``: indices into equal values may change places. In a run of the last axis in
-  which neighbouring reference values are equal within their tolerance, the replay may
-  hold the same indices in another order; in the run that the end of the axis cuts off
-  (the last places of a topk) other indices are admitted too, for nobody can say which
-  of the tied elements had to be taken.
+* ``ties``: indices into equal values may change places (`reprobundle.verify.ties`).
 * ``signs``: an eigenvector or singular vector is determined up to its sign, or its
   phase if it is complex.
 
@@ -26,9 +22,8 @@ from reprobundle.errors import UnreadableOutputError
 from reprobundle.format.policy import OutputRule, Tolerance
 from reprobundle.outputs.arrays import Array, NamedArray
 from reprobundle.verify.summaries import is_float, structure_problem
+from reprobundle.verify.ties import MOST_HELD, without_ties
 
-# What these rules may hold in memory at once; a larger array is compared without them.
-MOST_HELD = 1 << 24
 _BLOCK = 1 << 18
 
 
@@ -130,67 +125,12 @@ def _turned(
     return array._replace(blocks=blocks)
 
 
-def without_ties(pair: Pair, values: NamedArray, tolerance: Tolerance | None) -> Pair:
-    """Return the pair with tied indices of the replay put in the reference's order.
-
-    Args:
-        pair: Integer arrays; others are returned as they are.
-        values: The reference's values at these indices, of the same shape.
-        tolerance: The rule that says which of them are equal; None for bit equality.
-    """
-    reference, replay, _ = pair
-    is_index = reference.dtype.startswith(("int", "uint"))
-    if not is_index or not reference.shape or values.shape != reference.shape:
-        return pair
-    if reference.size > MOST_HELD or not reference.size:
-        return pair
-    b, a, v = (
-        np.concatenate([block.copy() for block in array.blocks(_BLOCK)]).reshape(
-            -1, reference.shape[-1]
-        )
-        for array in (reference, replay, values)
-    )
-    moved = 0
-    resolved = a.copy()
-    for row in np.flatnonzero((b != a).any(axis=1)):
-        resolved[row] = _untied(b[row], a[row], v[row].astype("f8"), tolerance)
-        moved += int(np.count_nonzero(resolved[row] != a[row]))
-    if not moved:
-        return pair
-    note = f"{moved:,} indices changed places among tied values, as the rule admits"
-    flat = resolved.reshape(-1)
-
-    def blocks(elements: int) -> Iterator[Array]:
-        for start in range(0, flat.size, elements):
-            yield flat[start : start + elements]
-
-    return Pair(reference, replay._replace(blocks=blocks), _joined(pair.note, note))
-
-
-def _untied(b: Array, a: Array, values: Array, tolerance: Tolerance | None) -> Array:
-    """Return `a` with each run of ties that holds the right indices set to `b`."""
-    result = a.copy()
-    rule = tolerance or Tolerance(rtol=0.0, atol=0.0)
-    bound = rule.atol + rule.rtol * np.abs(values[:-1])
-    starts = np.flatnonzero(~(np.abs(np.diff(values)) <= bound)) + 1
-    for run in np.split(np.arange(values.size), starts):
-        cut_off = run[-1] == values.size - 1 and run.size > 1
-        if np.array_equal(np.sort(b[run]), np.sort(a[run])) or (
-            cut_off and _distinct(a) and not np.isin(a[run], b[: run[0]]).any()
-        ):
-            result[run] = b[run]
-    return np.asarray(result)
-
-
-def _distinct(indices: Array) -> bool:
-    return bool(np.unique(indices).size == indices.size)
-
-
 def equivalent(
     rule: OutputRule,
     reference: Sequence[NamedArray],
     replay: Sequence[NamedArray],
     tolerance_of: ToleranceOf,
+    elsewhere: tuple[NamedArray, Tolerance | None] | None = None,
 ) -> tuple[list[NamedArray], list[NamedArray], dict[str, str]]:
     """Return both sides with the freedom that `rule` admits undone, and the notes.
 
@@ -199,15 +139,14 @@ def equivalent(
         reference: Arrays of the reference.
         replay: Arrays of the replay.
         tolerance_of: The tolerance of a dtype.
+        elsewhere: Values of another output that integer arrays point at, with their
+            tolerance, if the rule names some.
 
     Raises:
         UnreadableOutputError: The rule names an array of values that is not there.
     """
     others = {array.name: array for array in replay}
-    values = next((one for one in reference if one.name == rule.ties), None)
-    if rule.ties and values is None:
-        message = f"the rule's array of values {rule.ties!r} is not in the reference"
-        raise UnreadableOutputError(message)
+    values = elsewhere or _values_beside(rule, reference, tolerance_of)
     left: list[NamedArray] = []
     notes: dict[str, str] = {}
     for array in reference:
@@ -216,8 +155,9 @@ def equivalent(
             left.append(array)
             continue
         pair = Pair(array, other)
-        if values is not None and array is not values:
-            pair = without_ties(pair, values, tolerance_of(values.dtype))
+        if values is not None and array is not values[0]:
+            replayed, note = without_ties(*pair[:2], *values)
+            pair = Pair(array, replayed, note)
         if rule.signs:
             pair = without_signs(pair, rule.signs)
         if rule.rows is not None:
@@ -227,6 +167,19 @@ def equivalent(
         if pair.note:
             notes[array.name] = pair.note
     return left, list(others.values()), notes
+
+
+def _values_beside(
+    rule: OutputRule, reference: Sequence[NamedArray], tolerance_of: ToleranceOf
+) -> tuple[NamedArray, Tolerance | None] | None:
+    """Return the values of the same file that the rule names, with their tolerance."""
+    if not rule.ties:
+        return None
+    values = next((one for one in reference if one.name == rule.ties), None)
+    if values is None:
+        message = f"the rule's array of values {rule.ties!r} is not in the reference"
+        raise UnreadableOutputError(message)
+    return values, tolerance_of(values.dtype)
 
 
 def _problem(reference: NamedArray, replay: NamedArray) -> str:

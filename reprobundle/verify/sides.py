@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from types import MappingProxyType
 from typing import BinaryIO, NamedTuple
 
 from reprobundle.format.policy import OutputRule, Policy, Tolerance
@@ -22,6 +23,7 @@ class Sides(NamedTuple):
         replay_content: Where the other run's content lies.
         policy: The frozen policy.
         devices: Whether both ran on the same kind of device.
+        others: All outputs of the reference by name, which a rule may point at.
     """
 
     reference: Output
@@ -30,6 +32,7 @@ class Sides(NamedTuple):
     replay_content: Content
     policy: Policy
     devices: DevicePair
+    others: Mapping[str, Output] = MappingProxyType({})
 
     @property
     def rule(self) -> OutputRule | None:

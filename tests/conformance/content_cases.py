@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tests.conformance import verdict_files as files
 from tests.conformance.case import Case, Result
-from tests.conformance.documents import POLICY, Run, Story
+from tests.conformance.documents import POLICY, Array, Indices, Run, Story
 from tests.conformance.png_files import RGBA, png
 
 BIT_IDENTICAL = "REPRODUCED, bit-identical"
@@ -172,4 +172,49 @@ TABLES = (
     ),
 )
 
-CASES = (*IMAGES, *TABLES)
+SCORES, ORDER = Array((9.0, 5.25, 5.0, 4.75, 1.0)), Indices((7, 2, 4, 6, 0))
+RANKED = "verdict/ties_in_another_output"
+
+
+def ranked() -> Story:
+    """Return a bundle with indices and their values, which are tied within 0.25."""
+    rules = [
+        {"match": "order.npy", "reason": "a vector", "ties": "scores.npy#"},
+        {
+            "match": "scores.npy",
+            "reason": "a vector",
+            "tolerance": {"rtol": 0.0, "atol": 0.25},
+        },
+    ]
+    run = Run({"order.npy": ORDER, "scores.npy": SCORES})
+    return Story(runs=[(run, {})], policy={**POLICY, "outputs": rules})
+
+
+TIES = (
+    _case(
+        "ties_in_another_output",
+        "valid",
+        WITHIN,
+        "Two indices changed places whose values, in another output, are tied.",
+        files.attached(ranked(), {"order.npy": Indices((7, 4, 2, 6, 0))}),
+    ),
+    _case(
+        "ties_across_a_chain",
+        "invalid",
+        DIFFERS,
+        "Two indices changed places whose values are each tied with one between them, "
+        "and not with each other.",
+        files.alone({"order.npy": Indices((7, 6, 4, 2, 0))}, of=ranked),
+        bundle=RANKED,
+    ),
+    _case(
+        "ties_at_a_single_end",
+        "invalid",
+        DIFFERS,
+        "Another last index; the last value is tied with none before it.",
+        files.alone({"order.npy": Indices((7, 2, 4, 6, 9))}, of=ranked),
+        bundle=RANKED,
+    ),
+)
+
+CASES = (*IMAGES, *TABLES, *TIES)

@@ -11,7 +11,7 @@ import math
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from blake3 import blake3
 
@@ -152,6 +152,9 @@ class Array:
 
     values: Sequence[float] = LOGITS
     shape: tuple[int, ...] | None = None
+    descr: ClassVar[str] = "<f4"
+    packing: ClassVar[str] = "f"
+    dtype: ClassVar[str] = "float32"
 
     @property
     def extent(self) -> tuple[int, ...]:
@@ -160,17 +163,24 @@ class Array:
 
     def npy(self) -> bytes:
         """Return it as a NumPy file, format 1.0."""
-        header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {self.extent}, }}"
+        header = (
+            f"{{'descr': '{self.descr}', 'fortran_order': False, "
+            f"'shape': {self.extent}, }}"
+        )
         text = header.ljust(117).encode() + b"\n"
         start = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text))
-        return start + text + struct.pack(f"<{len(self.values)}f", *self.values)
+        return (
+            start
+            + text
+            + struct.pack(f"<{len(self.values)}{self.packing}", *self.values)
+        )
 
     def summary(self) -> Document:
         """Return what a record says about it."""
         finite = [value for value in self.values if math.isfinite(value)]
         return {
             "name": "",
-            "dtype": "float32",
+            "dtype": self.dtype,
             "shape": list(self.extent),
             "nan": sum(map(math.isnan, self.values)),
             "minimum": min(finite),
@@ -178,6 +188,15 @@ class Array:
             "mean": math.fsum(finite) / len(finite),
             "l2": math.sqrt(math.fsum(value * value for value in finite)),
         }
+
+
+@dataclass(frozen=True)
+class Indices(Array):
+    """An int64 array."""
+
+    descr: ClassVar[str] = "<i8"
+    packing: ClassVar[str] = "q"
+    dtype: ClassVar[str] = "int64"
 
 
 @dataclass(frozen=True)
