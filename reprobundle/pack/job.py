@@ -36,7 +36,6 @@ from reprobundle.run.restart import execute_restart
 from reprobundle.run.stand_ins import stand_in_plan, stand_in_remarks, with_remarks
 from reprobundle.verify.compare import compare_records
 from reprobundle.verify.defaults import widen
-from reprobundle.verify.devices import device_of
 
 Say = Callable[[str], None]
 Role = Literal[
@@ -68,7 +67,7 @@ class PackJob:
         """Run the command once and decide from it what the bundle holds."""
         prepared = self.prepared
         self.say("measured pass: running the command once")
-        plan = self._plan(prepared.stage.names, prepared.command)
+        plan = self.plan(prepared.stage.names, prepared.command)
         run = execute(plan, self.folder / "run1")
         self._require_unchanged()
         judge_exit(
@@ -85,7 +84,7 @@ class PackJob:
             members=self.selected.contents.members,
             withheld=self.selected.withheld,
         )
-        done = self._told_of_excluded(self._assemble(run, role="reference"))
+        done = self._told_of_excluded(self.assemble(run, role="reference"))
         refuse_unknown(self.selected.withholding, done.record.outputs, self.options)
         self._keep_draws(done)
         if not done.record.outputs and not self.options.expect_failure:
@@ -105,7 +104,7 @@ class PackJob:
         which = f"repeat pass {turn} of {count}" if count > 1 else "repeat pass"
         self.say(f"{which}: running it again from what the bundle holds")
         names = self.selected.names
-        plan = self._plan(names, self.prepared.command, pass_name="repeat")
+        plan = self.plan(names, self.prepared.command, pass_name="repeat")
         run = execute(plan, self.folder / f"repeat{turn}")
         if run.launched.exit_status != 0 and not self.options.expect_failure:
             raise PackRefusedError(
@@ -114,7 +113,7 @@ class PackJob:
                 advice="the bundle lacks something the command needs: name it with "
                 "--input, or stop after one pass with --passes measured",
             )
-        return self._assemble(run, role="repeat")
+        return self.assemble(run, role="repeat")
 
     def claim_passes(self) -> list[Assembled]:
         """Run every claim that has a command of its own."""
@@ -123,7 +122,7 @@ class PackJob:
             if not claim.command:
                 continue
             self.say(f"claim {claim.name!r}: running its own command")
-            plan = self._plan(self.selected.names, self._claim_command(claim))
+            plan = self.plan(self.selected.names, self._claim_command(claim))
             run = execute(plan, self.folder / f"run{number}")
             if run.launched.exit_status != 0:
                 raise CommandFailedError(
@@ -131,7 +130,7 @@ class PackJob:
                     f"{run.launched.exit_status}: {last_line(run)}",
                     status=run.launched.exit_status,
                 )
-            done.append(self._assemble(run, role="claim", claim=claim.name))
+            done.append(self.assemble(run, role="claim", claim=claim.name))
             self._keep_draws(done[-1])
         return done
 
@@ -146,13 +145,13 @@ class PackJob:
             if not record.loaded_torch:
                 continue
             self.say(f"evidence pass of claim {record.claim!r}: running it traced")
-            plan = self._plan(self.selected.names, record.command, pass_name="evidence")
+            plan = self.plan(self.selected.names, record.command, pass_name="evidence")
             run = execute(plan, self.folder / f"traced{number}")
             if run.launched.exit_status != record.outcome.exit_status:
                 # Then tracing broke it, and evidence from another run is none.
                 self.say(f"evidence pass thrown away, it failed: {last_line(run)}")
                 continue
-            done.append(self._assemble(run, role="evidence", claim=record.claim))
+            done.append(self.assemble(run, role="evidence", claim=record.claim))
         return done
 
     def stand_in_pass(self) -> list[Assembled]:
@@ -162,7 +161,7 @@ class PackJob:
             return []
         self.say("stand-in pass: running it on the samples")
         plan = stand_in_plan(
-            self._plan(self.selected.names, self.prepared.command), samples
+            self.plan(self.selected.names, self.prepared.command), samples
         )
         run = execute(plan, self.folder / "run-stand-in")
         if (run.launched.exit_status != 0) != self.options.expect_failure:
@@ -172,14 +171,14 @@ class PackJob:
                 advice="give a sample of the same form, or withhold the file with "
                 "--hash-only",
             )
-        done = self._assemble(run, role="claim", claim=STAND_IN)
+        done = self.assemble(run, role="claim", claim=STAND_IN)
         return [with_remarks(done, stand_in_remarks(samples))]
 
     def restart_pass(self) -> Assembled:
         """Stop the command after a checkpoint, resume it, run it to its end."""
         self.say("restart pass: stopping it after a checkpoint and resuming it")
         names = sorted(self.selected.contents.members)
-        plan = self._plan(names, self.prepared.command, pass_name="restart")
+        plan = self.plan(names, self.prepared.command, pass_name="restart")
         resume = self.options.resume_command
         if resume:
             resume, words = portable_argv(resume, self.prepared.project.root)
@@ -192,59 +191,37 @@ class PackJob:
                 advice="have the command go on from its checkpoint when it finds one, "
                 "or name the command that does with --resume-command",
             )
-        return self._assemble(run, role="restart")
-
-    def counterpart_passes(self) -> list[Assembled]:
-        """Run the main command once on each further device."""
-        return [self._counterpart_pass(one) for one in self.options.further_devices]
-
-    def _counterpart_pass(self, device: str) -> Assembled:
-        self.say(f"measured pass on {device}: running it once more")
-        plan = self._plan(self.selected.names, self.prepared.command)
-        mapping = plan.mapping if plan.mapping.endswith(f"={device}") else ""
-        plan = dataclasses.replace(plan, device=device, mapping=mapping)
-        run = execute(plan, self.folder / f"on-{device}")
-        if (run.launched.exit_status != 0) != self.options.expect_failure:
-            raise CommandFailedError(
-                f"on {device} the command ended with status "
-                f"{run.launched.exit_status}: {last_line(run)}",
-                status=run.launched.exit_status,
-                advice=f"leave {device} out of --device",
-            )
-        done = self._assemble(run, role="counterpart")
-        used = device_of(done.record)
-        if device not in (used, used.removesuffix("-standin")):
-            raise PackRefusedError(
-                f"{device} was asked for, and the command used {used}",
-                advice="have the command take its device from {device} or "
-                "REPROBUNDLE_DEVICE",
-            )
-        return done
+        return self.assemble(run, role="restart")
 
     def truth_pass(self) -> Assembled:
         """Run the command on the CPU in float64; a failure of it is recorded too."""
         self.say("truth pass: running it on the CPU in float64")
-        plan = self._plan(self.selected.names, self.prepared.command, pass_name="truth")
+        plan = self.plan(self.selected.names, self.prepared.command, pass_name="truth")
         run = execute(dataclasses.replace(plan, device="cpu"), self.folder / "truth")
         if (run.launched.exit_status != 0) != self.options.expect_failure:
             self.say(f"the truth pass failed, so there is no truth: {last_line(run)}")
-        return self._assemble(run, role="truth")
+        return self.assemble(run, role="truth")
 
-    def settle_policy(self, reference: Assembled, repeats: list[Assembled]) -> None:
-        """Compare all passes and widen the tolerances by what they differ in."""
-        if not repeats:
-            return
+    def settle_policy(self, runs: list[tuple[Assembled, list[Assembled]]]) -> None:
+        """Compare all passes and widen the tolerances by what they differ in.
+
+        Args:
+            runs: The measured pass on each device, with its repeats.
+        """
         comparisons = tuple(
             comparison
+            for measured, repeats in runs
             for repeat in repeats
             for comparison in compare_records(
-                reference.record,
+                measured.record,
                 repeat.record,
-                reference_content=reference.content,
+                reference_content=measured.content,
                 replay_content=repeat.content,
                 policy=self.policy,
             )
         )
+        if not any(repeats for _, repeats in runs):
+            return
         self.policy = widen(self.policy, comparisons)
         results = {comparison.result for comparison in comparisons}
         self.repeatable = results <= {"bit-identical", "within-tolerance"}
@@ -312,9 +289,10 @@ class PackJob:
             self.prepared.command, argv=argv, placeholders=words
         )
 
-    def _plan(
+    def plan(
         self, names: list[str], command: Command, *, pass_name: PassName = "measured"
     ) -> PassPlan:
+        """Return how to run `command` once, in a folder that holds `names`."""
         return PassPlan(
             stage=self.prepared.stage,
             names=names,
@@ -337,13 +315,14 @@ class PackJob:
             draws=self._draws(command, pass_name),
         )
 
-    def _assemble(
+    def assemble(
         self,
         run: FinishedRun,
         *,
         role: Role,
         claim: str = "main",
     ) -> Assembled:
+        """Return the record of a finished run with its content."""
         return assemble(
             run,
             role=role,

@@ -9,6 +9,7 @@ from pathlib import Path
 from reprobundle.errors import BadCallError
 from reprobundle.format.record import Record
 from reprobundle.format.writer import SealedBundle
+from reprobundle.pack.further_devices import counterpart_passes
 from reprobundle.pack.job import PackJob, Say
 from reprobundle.pack.options import Packed, PackOptions
 from reprobundle.pack.overwriting import refuse_overwriting
@@ -58,7 +59,11 @@ def pack(
         sealed=sealed,
         reference=runs[0].record,
         repeats=_of_role(runs, "repeat"),
-        counterparts=_of_role(runs, "counterpart"),
+        counterparts=tuple(
+            record
+            for record in _of_role(runs, "counterpart")
+            if record.pass_name == "measured"
+        ),
         truth=next(iter(_of_role(runs, "truth")), None),
         repeatable=job.repeatable,
         left_out=tuple(job.selected.contents.left_out),
@@ -79,18 +84,25 @@ def _made(
         else []
     )
     claims += job.stand_in_pass()
-    job.settle_policy(reference, repeats)
     runs = [reference, *repeats, *claims, *traced]
     if "restart" in options.passes:
         runs.append(job.restart_pass())
     if "truth" in options.passes:
         runs.append(job.truth_pass())
-    runs += job.counterpart_passes()
+    elsewhere = counterpart_passes(job)
+    job.settle_policy([(reference, repeats), *map(_repeated, elsewhere)])
+    runs += [run for passes in elsewhere for run in passes]
     # Somebody may have attached a replay to it while the passes ran.
     refuse_overwriting(options.output, force=options.force)
     runs = job.withheld(runs)
     sealed = job.write(runs, progress)
     return runs, sealed
+
+
+def _repeated(passes: list[Assembled]) -> tuple[Assembled, list[Assembled]]:
+    """Return the measured pass on one device, with its repeats."""
+    measured, *others = passes
+    return measured, [run for run in others if run.record.pass_name == "repeat"]
 
 
 def _of_role(runs: list[Assembled], role: str) -> tuple[Record, ...]:

@@ -187,7 +187,7 @@ def _wanted(
             if run.record.role == "reference"
         )
     if "repeat" in passes:
-        yield from (run for run in sealed if run.record.pass_name == "repeat")
+        yield from (run for run in sealed if run.record.role == "repeat")
     if "evidence" in passes:
         for run in measured:
             if run.record.loaded_torch:

@@ -24,10 +24,7 @@ def check_float64(sealed: Sealed) -> Iterator[Finding]:
         if record.role == "evidence":
             yield _judged(record.devices.float64, f"runs/{number}", wanted=wanted)
             continue
-        traced = any(
-            one.role == "evidence" and one.claim == record.claim
-            for one in sealed.runs.values()
-        )
+        traced = bool(sealed.fellows(record, "evidence"))
         first = record.role in ("reference", "claim")
         if first and wanted and not traced and record.loaded_torch:
             yield finding(

@@ -168,6 +168,13 @@ EVERY_ITEM: tuple[Item, ...] = (
         _WARNS,
     ),
     Item(
+        "references-differ",
+        "V11",
+        "The main command was run on several devices, and the sealed runs differ by "
+        "more than the policy admits between two devices.",
+        _WARNS,
+    ),
+    Item(
         "float64-on-mps",
         "V11",
         "The result is to count on MPS, which has no float64, and a sealed run met "

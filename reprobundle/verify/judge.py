@@ -172,9 +172,8 @@ def _where_they_part(
     reference, replay = pair
     with ExitStack() as stack:
         streams: list[BinaryIO | None] = [None, None]
-        for number, record in sorted(sealed.runs.items()):
-            of_claim = (record.role, record.claim) == ("evidence", replay.claim)
-            if of_claim and device_of(record) == device_of(reference):
+        for number, record in sealed.fellows(reference, "evidence"):
+            if device_of(record) == device_of(reference):
                 traced = sealed_content(bundle, number, record)
                 if divergence.MEMBER in traced.names:
                     opened = traced.open_own(divergence.MEMBER)

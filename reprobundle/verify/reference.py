@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from reprobundle.format.findings import Finding, OutputComparison
 from reprobundle.format.policy import Policy
 from reprobundle.format.reader import Bundle
@@ -11,11 +13,12 @@ from reprobundle.format.record import Record
 from reprobundle.verify.checks import finding
 from reprobundle.verify.content import sealed as sealed_content
 from reprobundle.verify.defaults import is_widened
+from reprobundle.verify.devices import device_of
 from reprobundle.verify.ending import check_ending, is_finished
 from reprobundle.verify.observation import check_reference_observation
-from reprobundle.verify.sealed import REFERENCE_RUN, Sealed
+from reprobundle.verify.sealed import Sealed
 
-_GOOD = ("bit-identical", "within-tolerance")
+GOOD = ("bit-identical", "within-tolerance")
 
 
 def check_reference(sealed: Sealed) -> Iterator[Finding]:
@@ -47,59 +50,67 @@ def _ending(record: Record, where: str) -> Finding:
 
 
 def check_repeat(bundle: Bundle, sealed: Sealed) -> Iterator[Finding]:
-    """Yield whether the reference repeats on its own machine (V11)."""
-    if not sealed.repeats:
+    """Yield whether the reference repeats on its own machine, on each device (V11)."""
+    for number, main in sealed.mains:
+        yield from _check_repeat(bundle, sealed, number, main)
+
+
+def _check_repeat(
+    bundle: Bundle, sealed: Sealed, first: int, main: Record
+) -> Iterator[Finding]:
+    repeats = sealed.fellows(main, "repeat")
+    # One run needs no name; of several, each finding says which it is about.
+    of = "" if len(sealed.mains) == 1 else f" (run {first}, on {device_of(main)})"
+    if not repeats:
         yield finding(
             "reference-not-repeatable",
             "not-checked",
             "no repeat pass was made, so it is not known whether the result repeats "
-            "on its own machine",
+            f"on its own machine{of}",
             advice="pack with --passes measured,repeat",
         )
         return
     comparisons: list[OutputComparison] = []
-    for number, repeat in sealed.repeats:
+    for number, repeat in repeats:
         endings = [
-            found
-            for found in check_ending(sealed.reference, repeat)
-            if found.outcome != "pass"
+            found for found in check_ending(main, repeat) if found.outcome != "pass"
         ]
         if endings:
             where = f"runs/{number}"
             reason = f"the repeat pass ended otherwise: {endings[0].reason}"
             yield finding("reference-not-repeatable", "warn", reason, where=where)
             return
-        comparisons += _repeated(bundle, sealed, number, repeat)
-    yield from _repeats(comparisons, sealed.policy, passes=1 + len(sealed.repeats))
+        comparisons += compare_sealed(bundle, sealed, (first, main), (number, repeat))
+    passes = 1 + len(repeats)
+    for found in _repeats(comparisons, sealed.policy, passes=passes):
+        yield msgspec.structs.replace(found, reason=f"{found.reason}{of}")
 
 
-def _repeated(
-    bundle: Bundle, sealed: Sealed, number: int, repeat: Record
+def compare_sealed(
+    bundle: Bundle, sealed: Sealed, left: tuple[int, Record], right: tuple[int, Record]
 ) -> tuple[OutputComparison, ...]:
+    """Return how the outputs of two sealed runs compare."""
     from reprobundle.verify.compare import compare_outputs
 
     return compare_outputs(
-        sealed.reference,
-        repeat,
-        sealed_content(bundle, REFERENCE_RUN, sealed.reference),
-        sealed_content(bundle, number, repeat),
+        left[1],
+        right[1],
+        sealed_content(bundle, *left),
+        sealed_content(bundle, *right),
         policy=sealed.policy,
     )
 
 
 def check_traced(bundle: Bundle, sealed: Sealed) -> Iterator[Finding]:
     """Yield whether tracing changed nothing in the sealed runs (V11)."""
-    traced = {
-        record.claim: number
-        for number, record in sorted(sealed.runs.items())
-        if record.role == "evidence"
-    }
+    mains = dict(sealed.mains)
     for number, record in sorted(sealed.runs.items()):
-        if record.role not in ("reference", "claim"):
+        if record.role != "claim" and number not in mains:
             continue
         where = f"runs/{number}"
-        if record.claim in traced:
-            yield _untouched(bundle, sealed, number, traced[record.claim])
+        traced = sealed.fellows(record, "evidence")
+        if traced:
+            yield _untouched(bundle, sealed, number, traced[-1][0])
         elif record.loaded_torch:
             yield finding(
                 "tracing-changed-reference",
@@ -117,21 +128,13 @@ def check_traced(bundle: Bundle, sealed: Sealed) -> Iterator[Finding]:
 
 def _untouched(bundle: Bundle, sealed: Sealed, number: int, traced: int) -> Finding:
     """Return whether a traced run gave what the measured one gave."""
-    from reprobundle.verify.compare import compare_outputs
-
     measured, again = sealed.runs[number], sealed.runs[traced]
     where = f"runs/{traced}"
     endings = [one for one in check_ending(measured, again) if one.outcome != "pass"]
     bad = [
         f"{item.name}: {item.reason or item.result}"
-        for item in compare_outputs(
-            measured,
-            again,
-            sealed_content(bundle, number, measured),
-            sealed_content(bundle, traced, again),
-            policy=sealed.policy,
-        )
-        if not item.excluded and item.result not in _GOOD
+        for item in compare_sealed(bundle, sealed, (number, measured), (traced, again))
+        if not item.excluded and item.result not in GOOD
     ]
     reasons = [*(one.reason for one in endings), *bad]
     if not reasons:
@@ -150,7 +153,7 @@ def _repeats(
     judged = [item for item in comparisons if not item.excluded]
     runs = "two runs" if passes == 2 else f"{passes} runs"
     both = "both passes" if passes == 2 else f"all {passes} passes"
-    bad = [item for item in judged if item.result not in _GOOD]
+    bad = [item for item in judged if item.result not in GOOD]
     for item in {item.name: item for item in reversed(bad)}.values():
         yield finding(
             "reference-not-repeatable",
@@ -166,24 +169,25 @@ def _repeats(
         note = f"{count} outputs are bit-identical in {both}"
         yield finding("reference-not-repeatable", "pass", note)
         return
-    figures = _figures(moved)
+    said = figures(moved)
     if any(is_widened(row) for row in policy.tolerances):
         yield finding(
             "reference-not-repeatable",
             "warn",
             f"{runs} on one machine agree only because the tolerance was widened by "
-            f"their own noise: {figures}",
+            f"their own noise: {said}",
             where=moved[0].name,
         )
         return
     yield finding(
         "reference-not-repeatable",
         "pass",
-        f"within tolerance in {both}: {figures}",
+        f"within tolerance in {both}: {said}",
     )
 
 
-def _figures(moved: list[OutputComparison]) -> str:
+def figures(moved: Sequence[OutputComparison]) -> str:
+    """Return the largest error of each output in words, the first three by name."""
     largest: dict[str, float] = {}
     for item in moved:
         errors = (

@@ -54,7 +54,33 @@ class Sealed(NamedTuple):
     @property
     def counterparts(self) -> tuple[tuple[int, Record], ...]:
         """Number and record of the main command's run on each further device."""
-        return self._of_main("counterpart")
+        return tuple(
+            one
+            for one in self._of_main("counterpart")
+            if one[1].pass_name == "measured"
+        )
+
+    @property
+    def mains(self) -> tuple[tuple[int, Record], ...]:
+        """Number and record of the main command's measured run on each device."""
+        return ((REFERENCE_RUN, self.reference), *self.counterparts)
+
+    def fellows(self, main: Record, pass_name: str) -> tuple[tuple[int, Record], ...]:
+        """Return the other passes of one measured run, on its device, in order.
+
+        Args:
+            main: A sealed measured run.
+            pass_name: Which of them: ``repeat`` or ``evidence``.
+        """
+        further = main.role == "counterpart"
+        wanted = main.role if further else pass_name
+        return tuple(
+            (number, record)
+            for number, record in sorted(self.runs.items())
+            if (record.role, record.pass_name) == (wanted, pass_name)
+            and record.claim == main.claim
+            and (not further or record.devices.requested == main.devices.requested)
+        )
 
     def _of_main(self, role: str) -> tuple[tuple[int, Record], ...]:
         return tuple(
@@ -140,8 +166,8 @@ def _roles(runs: Mapping[int, Record]) -> list[Finding]:
             found.append(
                 finding("sealed-document", "fail", reason, where=where, got=record.role)
             )
-        elif record.role == "counterpart" and _is_no_counterpart(record, runs, number):
-            reason = "it is no measured pass of the main command on another device"
+        elif record.role == "counterpart" and _is_no_counterpart(record, runs):
+            reason = "it is no pass of the main command on another device"
             found.append(
                 finding(
                     "sealed-document",
@@ -161,14 +187,25 @@ def _roles(runs: Mapping[int, Record]) -> list[Finding]:
     return found
 
 
-def _is_no_counterpart(record: Record, runs: Mapping[int, Record], number: int) -> bool:
-    """Tell whether a counterpart is not what it says: one device has one run."""
-    first = runs[REFERENCE_RUN]
-    twins = [
-        other
-        for at, other in runs.items()
-        if at != number
-        and other.role in ("reference", "counterpart")
-        and other.devices.requested == record.devices.requested
+def _is_no_counterpart(record: Record, runs: Mapping[int, Record]) -> bool:
+    """Tell whether a counterpart is not what it says: one device has one run.
+
+    Its other passes belong to that run.
+    """
+    first, device = runs[REFERENCE_RUN], record.devices.requested
+    measured = [
+        one
+        for one in runs.values()
+        if one.devices.requested == device
+        and (one.role == "reference" or _is_measured_counterpart(one))
     ]
-    return bool(twins) or (record.claim, record.pass_name) != (first.claim, "measured")
+    return (
+        len(measured) != 1
+        or measured[0].role == "reference"
+        or record.claim != first.claim
+        or record.pass_name not in ("measured", "repeat", "evidence")
+    )
+
+
+def _is_measured_counterpart(record: Record) -> bool:
+    return (record.role, record.pass_name) == ("counterpart", "measured")

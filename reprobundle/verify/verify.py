@@ -60,6 +60,7 @@ from reprobundle.verify.restart import Restarted, check_restart
 from reprobundle.verify.restarted import restarted_at_packing, restarted_replay
 from reprobundle.verify.sealed import Sealed, read_sealed
 from reprobundle.verify.second_opinion import OwnPolicy, laid_over, second_opinion
+from reprobundle.verify.several_devices import check_references
 from reprobundle.verify.truth import check_truth
 from reprobundle.verify.verdict import (
     Decision,
@@ -268,6 +269,7 @@ class _Verification:
             return self._integrity_verdict()
         findings += check_repeat(self.bundle, self.sealed)
         findings += check_traced(self.bundle, self.sealed)
+        findings += check_references(self.bundle, self.sealed)
         findings += check_float64(self.sealed)
         findings += check_restart(self.sealed, self._restarted(self.sealed))
         findings += check_truth(self.sealed)
@@ -337,6 +339,7 @@ class _Verification:
     def _not_asked_for(self) -> Iterator[Finding]:
         reason = "only integrity and completeness were asked for"
         yield finding("reference-not-repeatable", "not-checked", reason)
+        yield finding("references-differ", "not-checked", reason)
         yield finding("restart-asked", "not-checked", reason)
         yield finding("truth-made", "not-checked", reason)
         yield finding("tracing-changed-reference", "not-checked", reason)

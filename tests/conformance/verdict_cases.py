@@ -560,15 +560,24 @@ SAMPLES = (
 BUNDLE_CASES = (
     _own(
         "judged_by_its_own_device",
-        "V12",
-        "valid",
-        BIT_IDENTICAL,
-        "Runs on CUDA and on the CPU are sealed; the replay on the CPU equals its own.",
+        "V11",
+        "warning",
+        WARNED,
+        "Runs on CUDA and on the CPU are sealed and differ; the replay on the CPU "
+        "equals its own.",
         files.attached(
             files.on_two_devices(),
             {OUTPUT: b'{"accuracy": 0.5}\n'},
             devices=files.used("cpu"),
         ),
+    ),
+    _own(
+        "references_agree",
+        "V11",
+        "valid",
+        BIT_IDENTICAL,
+        "Runs on CUDA and on the CPU are sealed and agree; so does a replay on CUDA.",
+        files.attached(files.agreeing_on_two_devices(), devices=files.used("cuda")),
     ),
     _own(
         "reference_chosen_by_the_replay",

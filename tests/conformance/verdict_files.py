@@ -283,6 +283,14 @@ def on_two_devices() -> Story:
     return Story(runs=[(first, {}), (other, {"role": "counterpart"})])
 
 
+def agreeing_on_two_devices() -> Story:
+    """Return a bundle with a run on CUDA and one on the CPU that gave the same."""
+    first, other = ({"devices": used(device)} for device in ("cuda", "cpu"))
+    return Story(
+        runs=[(Run(changes=first), {}), (Run(changes=other), {"role": "counterpart"})]
+    )
+
+
 def used(device: str) -> Document:
     """Return the devices of a run that used one by request."""
     usual = {"fallback": "none-possible", "reason": "no MPS"}

@@ -208,6 +208,17 @@ def repeat_differs(bench):
     return bench.pack().verify()
 
 
+def other_device_differs(bench):
+    """Pack a run on CUDA and another result on the CPU."""
+    for_device = {
+        name: msgspec.structs.replace(builder.on(name, "none-possible"), requested=name)
+        for name in ("cuda", "cpu")
+    }
+    bench.reference = Run(changes={"devices": for_device["cuda"], "phases": ()})
+    bench.counterparts = (Run(dict(FAR), {"devices": for_device["cpu"], "phases": ()}),)
+    return bench.pack().verify()
+
+
 def other_start(bench):
     weight = msgspec.structs.replace(START[0], fingerprint="cc", l2=9.0)
     began = Randomness(seed=0, start=(weight, START[1]))
@@ -421,6 +432,7 @@ CASES = {
     "reference-not-repeatable": repeat_differs,
     "copied-run": copied_repeat,
     "tracing-changed-reference": tracing_differs,
+    "references-differ": other_device_differs,
     "restart-made": restarted(OUTPUTS, Restart(reason="it began anew")),
     "restart-differs": restarted(FAR, Restart(checkpoint="state.pt", steps_after=1)),
     "same-run": replayed(runs=9),
