@@ -62,7 +62,7 @@ BUDGET_SECONDS = {
     "format": 30,
     "outputs": 20,
     "pack": 8,
-    "port": 45,
+    "port": 100,
     "recorder": 245,
     "replay": 90,
     "report": 25,

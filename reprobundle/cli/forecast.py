@@ -22,6 +22,23 @@ if TYPE_CHECKING:
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.option("--torch", default="", metavar="VERSION", help="Target, such as 2.15.")
 @click.option("--memory", default="", metavar="SIZE", help="The Mac's, such as 16GB.")
+@click.option(
+    "--dry",
+    is_flag=True,
+    help="Compute no value: for a model that does not fit here. What depends on values "
+    "is then unknown.",
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Raise in the command what MPS would raise, where it would raise it.",
+)
+@click.option(
+    "--against",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Compare with this forecast of the full run, made with --json.",
+)
 @click.option("--echo", is_flag=True, help="Show what the command prints.")
 @click.option("--yes", is_flag=True, help="Consent to running the bundle's command.")
 @click.option(
@@ -45,6 +62,9 @@ def forecast(
     *,
     torch: str,
     memory: str,
+    dry: bool,
+    strict: bool,
+    against: Path | None,
     echo: bool,
     yes: bool,
     environment: str,
@@ -62,6 +82,7 @@ def forecast(
     call, 22 the command failed.
     """
     from reprobundle.format.canonical import encode
+    from reprobundle.port.forecast.forecast import ForecastOptions
     from reprobundle.port.forecast.forecast import forecast as run_forecast
     from reprobundle.report.forecasted import render_forecast
     from reprobundle.report.screen import Screen
@@ -78,15 +99,18 @@ def forecast(
             subject = _typed(command)
         if subject is None:
             return EXIT_BAD_CALL
-        report = run_forecast(
-            subject,
+        options = ForecastOptions(
             torch=torch,
             # A Mac of 16 GB has 16 GiB.
             memory_bytes=size_bytes(memory.lower().replace("gb", "gib"))
             if memory
             else None,
+            dry=dry,
+            strict=strict,
+            against=against,
             echo=echo,
         )
+        report = run_forecast(subject, options)
     if as_json:
         click.echo(encode(report).decode(), nl=False)
     else:

@@ -12,7 +12,7 @@ Certainty = Literal["certain", "likely", "unknown"]
 Place = Literal["native", "composite", "always-cpu", "missing", "detour", "unknown"]
 Fit = Literal["cannot", "tight", "not-excluded"]
 Crossing = Literal["mixed-devices", "to-cpu", "scalar-read", "to-device"]
-Drawn = Literal["drawn", "not-drawn", "unknown"]
+Drawn = Literal["drawn", "partly-drawn", "not-seen-drawn", "unknown"]
 
 
 class ForecastOperator(
@@ -205,7 +205,8 @@ class ForecastReport(
         kernels: Operators in a form that MPS gets wrong or computes on the CPU.
         refused: What was raised, with ``--strict``.
         invented: Places that asked a dry run for values.
-        inputs: Whether what the models were given was nothing but random draws.
+        inputs: Whether what the models were given was nothing but draws of torch; what
+            numpy drew is not seen. ``unknown`` where no module was called.
         compared: This run against a forecast of the full run, if one was named.
         exit_status: 0 when nothing blocks and nothing went unseen, 10 when something
             blocks, 11 when nothing that was seen blocks.

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
 # What was read of a call, by code and instruction: loops come by again.
 _READ: dict[tuple[Any, int], tuple[bool, bool]] = {}
+_READS: dict[tuple[Any, int], bool] = {}
+_READERS = ("item", "float", "int", "bool", "print", "str", "repr", "format", "equal")
+_NAMED: dict[tuple[Any, int], tuple[str, ...]] = {}
 
 
 def device_named(frame: FrameType | None) -> tuple[bool, bool]:
@@ -49,6 +52,81 @@ def read_call(source: str, exact: bool) -> tuple[bool, bool]:
     named = [key.value for c in calls for key in c.keywords if key.arg == "device"]
     values = named or [value for call in calls for value in call.args]
     return bool(named), any(map(_is_cpu, values))
+
+
+def reads_value(frame: FrameType | None) -> bool:
+    """Tell whether a frame asks for one value: ``x.item()``, ``float(x)``, ``if x``.
+
+    Another call than these is an operator, which may read values for itself.
+    """
+    if frame is None:
+        return False
+    place = (frame.f_code, frame.f_lasti)
+    known = _READS.get(place)
+    if known is None:
+        source, exact = _source(frame)
+        known = _READS[place] = not exact or _is_read(source)
+    return known
+
+
+def _is_read(source: str) -> bool:
+    import ast
+
+    try:
+        whole: Any = ast.parse(f"({source})").body[0]
+    except SyntaxError:
+        return True
+    function = getattr(whole.value, "func", None)
+    if function is None:
+        # A condition, a comparison, a subscript: Python itself asks.
+        return True
+    name = getattr(function, "attr", getattr(function, "id", ""))
+    return name in _READERS
+
+
+def device_of_tensor(frame: FrameType | None) -> Any:
+    """Return what ``x`` is in a call with ``device=x.device``; None for another call.
+
+    ``x`` may be a variable or an attribute of one. Attributes are read from an object's
+    own dictionary, so that nothing of the user's runs.
+    """
+    if frame is None:
+        return None
+    place = (frame.f_code, frame.f_lasti)
+    names = _NAMED.get(place)
+    if names is None:
+        names = _NAMED[place] = _owner_names(*_source(frame))
+    if not names:
+        return None
+    first, *rest = names
+    found = frame.f_locals.get(first, frame.f_globals.get(first))
+    for name in rest:
+        found = getattr(found, "__dict__", {}).get(name)
+    return found
+
+
+def _owner_names(source: str, exact: bool) -> tuple[str, ...]:
+    """Return ``("self", "x")`` for a call with ``device=self.x.device``."""
+    import ast
+
+    if not exact or "device" not in source:
+        return ()
+    try:
+        whole: Any = ast.parse(f"({source})").body[0]
+    except SyntaxError:
+        return ()
+    for keyword in getattr(whole.value, "keywords", ()):
+        value = keyword.value
+        if keyword.arg == "device" and getattr(value, "attr", "") == "device":
+            return _dotted(value.value)
+    return ()
+
+
+def _dotted(node: Any) -> tuple[str, ...]:
+    if type(node).__name__ == "Name":
+        return (node.id,)
+    inner = _dotted(node.value) if type(node).__name__ == "Attribute" else ()
+    return (*inner, node.attr) if inner else ()
 
 
 def _is_cpu(value: Any) -> bool:

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 _OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 _STANDARD = os.path.join(os.path.dirname(os.path.abspath(os.__file__)), "")
 _WORKER = "torch/utils/data/_utils/worker.py"
+_MODE_WRAPPERS = (
+    "torch/_dynamo/eval_frame.py",
+    "torch/_compile.py",
+    "torch/utils/_python_dispatch.py",
+)
 _PACKAGES = ("/site-packages/", "/dist-packages/")
 
 
@@ -59,6 +64,20 @@ def torch_worker() -> str:
             break
         frame = frame.f_back
     return ""
+
+
+def calling_frame() -> FrameType | None:
+    """Return the innermost frame that made a call below this package, whoever's it is.
+
+    torch wraps dispatch modes to keep its compiler out; these frames are skipped.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and (
+        is_ours(frame.f_code.co_filename)
+        or frame.f_code.co_filename.endswith(_MODE_WRAPPERS)
+    ):
+        frame = frame.f_back
+    return frame
 
 
 def direct_caller() -> str:

@@ -61,15 +61,10 @@ def make_observers(session: Session, clock: Clock) -> list[Observer]:
     from .operator_forms import OperatorForms
     from .profiler_witness import ProfilerWitness
 
-    sites = Float64Sites(session, clock)
-    if session.forecasts:
-        from .steered_census import SteeredCensus
-
-        return [sites, SteeredCensus(session, clock, sites.holds)]
     return [
         ProfilerWitness(session),
         Census(session),
-        sites,
+        Float64Sites(session, clock),
         OperatorForms(session, clock),
         Fingerprints(session, clock),
     ]
@@ -86,13 +81,22 @@ class Evidence:
 
     def start(self, torch: Any) -> None:
         """Start all observers on a torch that was just imported."""
-        self._observers = make_observers(self._session, self._clock)
+        forecast: Any = None
+        if self._session.forecasts:
+            from .forecasting import Forecasting
+
+            forecast = Forecasting(self._session, self._clock)
+            self._observers = forecast.observers
+        else:
+            self._observers = make_observers(self._session, self._clock)
         self._each("start", torch)
         if any(observer.sees_operators for observer in self._observers):
             # Imported here: a run that is not traced must not pay for it.
             from .operators import OperatorStream
 
             self._stream = OperatorStream(self._session, self._clock, self._see)
+            if forecast is not None:
+                forecast.attach(self._stream)
             self._stream.start(torch)
 
     def after_step(self, number: int) -> None:

@@ -15,7 +15,7 @@ from .steered import Steered, unseen_graphs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from .operators import OperatorCall
@@ -30,7 +30,13 @@ class Float64Sites(Observer):
 
     Attributes:
         holds: Tells whether a tensor is on the steered device.
+        steered: What knows that.
+        on_arrival: In a forecast, told of each tensor that came to the device.
+        on_site: In a strict forecast, called at each place.
     """
+
+    on_arrival: Callable[[Any, str], None] | None = None
+    on_site: Callable[[], None] | None = None
 
     name = "float64"
     sees_operators = True
@@ -38,8 +44,8 @@ class Float64Sites(Observer):
     def __init__(self, session: Session, clock: Clock) -> None:
         self._session = session
         self._clock = clock
-        self._steered = Steered(session, self._arrived)
-        self.holds = self._steered.holds
+        self.steered = Steered(session, self._arrived)
+        self.holds = self.steered.holds
         self._sites: dict[tuple[str, str, str, str, str], int] = {}
         self._lost = 0
         self._torch: Any = None
@@ -49,15 +55,15 @@ class Float64Sites(Observer):
         """Attach to what moves tensors."""
         self._torch = torch
         self._wide = (torch.float64, torch.complex128)
-        self._steered.start(torch)
+        self.steered.start(torch)
 
     def operator(self, call: OperatorCall) -> None:
         """Follow a tensor through an operator, and look at what came out."""
         given = [*self._tensors(call.arguments), *self._tensors(call.named.values())]
         made = list(self._tensors((call.result,)))
-        if not self._steered.follow(call, given, made):
+        if not self.steered.follow(call, given, made):
             return
-        holds = self._steered.holds
+        holds = self.steered.holds
         if any(tensor.dtype in self._wide and holds(tensor) for tensor in given):
             return
         for tensor in made:
@@ -67,10 +73,14 @@ class Float64Sites(Observer):
                 return
 
     def _arrived(self, tensor: Any, how: str) -> None:
+        if self.on_arrival is not None:
+            self.on_arrival(tensor, how)
         if tensor.dtype in self._wide:
             self._add(how, "", tensor)
 
     def _add(self, how: str, operator: str, tensor: Any) -> None:
+        if self.on_site is not None:
+            self.on_site()
         dtype = str(tensor.dtype).removeprefix("torch.")
         where = caller(self._session.project)
         key = (how, operator, dtype, where, self._clock.open_phase)
@@ -105,7 +115,7 @@ class Float64Sites(Observer):
         events.append(
             {
                 "event": "float64_search",
-                "operators": self._steered.seen,
+                "operators": self.steered.seen,
                 "reason": self._reason(),
             }
         )

@@ -14,7 +14,7 @@ from .steered import HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from .operators import OperatorCall
@@ -44,13 +44,25 @@ _MOST_FORMS = 400
 
 
 class OperatorForms(Observer):
-    """Count the forms in which the watched operators were called on an accelerator."""
+    """Count the forms in which the watched operators were called on an accelerator.
+
+    Args:
+        session: Where the events go.
+        clock: Knows the open phase.
+        holds: In a forecast, tells whether a tensor would be on one.
+    """
 
     name = "forms"
     sees_operators = True
 
-    def __init__(self, session: Session, clock: Clock) -> None:
+    def __init__(
+        self,
+        session: Session,
+        clock: Clock,
+        holds: Callable[[Any], bool] | None = None,
+    ) -> None:
         self._session = session
+        self._holds = holds
         self._clock = clock
         self._torch: Any = None
         self._forms: dict[tuple[Any, ...], int] = {}
@@ -66,7 +78,7 @@ class OperatorForms(Observer):
         if schema.name not in WATCHED:
             return
         tensors = tuple(self._tensors(call.arguments))
-        device = next((t.device.type for t in tensors if t.device.type not in HOST), "")
+        device = next(filter(None, map(self._device, tensors)), "")
         if not device:
             return
         where = caller(self._session.project)
@@ -83,6 +95,13 @@ class OperatorForms(Observer):
         for value in values:
             if isinstance(value, self._torch.Tensor):
                 yield value
+
+    def _device(self, tensor: Any) -> str:
+        """Return the accelerator that a tensor is on, or nothing."""
+        if self._holds is not None:
+            return "steered" if self._holds(tensor) else ""
+        kind: str = tensor.device.type
+        return "" if kind in HOST else kind
 
     def finish(self) -> None:
         """Send all forms."""

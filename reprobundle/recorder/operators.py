@@ -49,7 +49,14 @@ class OperatorStream:
         session: Where trouble goes.
         clock: Knows the step and the open phase.
         see: Gets each call; what it runs itself is not reported.
+
+    Attributes:
+        before: In a strict forecast, called before each operator; it may raise.
+        after: Likewise, after each; it may raise.
     """
+
+    before: Callable[[Any, Any, Any], None] | None = None
+    after: Callable[[], None] | None = None
 
     def __init__(
         self, session: Session, clock: Clock, see: Callable[[OperatorCall], None]
@@ -129,8 +136,12 @@ def _mode_class(base: Any, stream: OperatorStream) -> Any:
         def __torch_dispatch__(
             self, operator: Any, types: Any, arguments: Any = (), named: Any = None
         ) -> Any:
+            if stream.before is not None:
+                stream.before(operator, arguments, named or {})
             result = operator(*arguments, **(named or {}))
             stream.report(operator, arguments, named or {}, result)
+            if stream.after is not None:
+                stream.after()
             return result
 
     return Operators

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import sys
 
-from .call_sources import device_named
-from .callers import caller_frame, is_ours
+from .call_sources import device_named, device_of_tensor
+from .callers import caller_frame, calling_frame, is_ours
 from .replace import replace
 
 TYPE_CHECKING = False
@@ -44,7 +44,12 @@ class Steered:
 
     Attributes:
         seen: Operators and moves that had to do with a steered tensor.
+        left: Called with a tensor that was just copied to the CPU, if set.
+        after: Called at the end of each call that moves or makes; it may raise.
     """
+
+    left: Callable[[Any], None] | None = None
+    after: Callable[[], None] | None = None
 
     def __init__(self, session: Session, arrived: Callable[[Any, str], None]) -> None:
         self._session = session
@@ -76,6 +81,7 @@ class Steered:
         replace(torch.Tensor, "cpu", self._watch_cpu)
         for name in ("to", "cpu"):
             replace(torch.nn.Module, name, self._watch_module)
+        replace(torch.Tensor, "new_tensor", self._watch_new)
         register = getattr(torch.jit._builtins, "_register_builtin", None)
         for name in _MAKERS:
             replace(torch, name, self._watch_maker)
@@ -138,8 +144,41 @@ class Steered:
             if found.f_code.co_filename.endswith(_DEFAULT_DEVICE):
                 return True
             found = found.f_back
-        named, outright = device_named(caller_frame(self._session.project))
+        direct = calling_frame()
+        asked = self._asked_like(direct)
+        if asked is not None:
+            return asked
+        named, outright = device_named(direct)
+        if not named:
+            # What is made inside a library's call, such as a module's weights.
+            named, outright = device_named(caller_frame(self._session.project))
         return named and not outright
+
+    def _asked_like(self, frame: FrameType | None) -> bool | None:
+        """Tell whether ``device=x.device`` names a steered tensor; None if no tensor.
+
+        Libraries write that, and so do scripts that prepare data on the CPU.
+        """
+        tensor = device_of_tensor(frame)
+        if not isinstance(tensor, self._torch.Tensor):
+            return None
+        return self.holds(tensor)
+
+    def _watch_new(self, original: Function) -> Function:
+        def new_tensor(tensor: Any, *arguments: Any, **named: Any) -> Any:
+            result = original(tensor, *arguments, **named)
+            self._session.attempt("float64", self._like, result, tensor)
+            return result
+
+        return new_tensor
+
+    def _like(self, result: Any, tensor: Any) -> None:
+        if self.holds(tensor):
+            self._known[result] = True
+
+    def adopt(self, tensor: Any) -> None:
+        """Have a tensor that was made inside an operator's call be where that ran."""
+        self._keep(tensor)
 
     def _watch_move(self, original: Function) -> Function:
         is_compiling = self._torch.compiler.is_compiling
@@ -154,9 +193,15 @@ class Steered:
                 tensor = self._try(self._leave, tensor, tensor)
                 return original(tensor, *arguments, **named)
             result = original(tensor, *arguments, **named)
-            return self._try(self._arrive, result, tensor)
+            result = self._try(self._arrive, result, tensor)
+            self._end()
+            return result
 
         return to
+
+    def _end(self) -> None:
+        if self.after is not None:
+            self.after()
 
     def _try(self, action: Callable[[Any, Any], Any], result: Any, tensor: Any) -> Any:
         """Return what `action` gives in the place of `result`; on a failure, that."""
@@ -192,6 +237,8 @@ class Steered:
     def _leave(self, result: Any, tensor: Any) -> Any:
         if not self.holds(tensor) or tensor.device.type not in HOST:
             return result
+        if self.left is not None:
+            self.left(tensor)
         if result is tensor:
             result = self._alias(tensor)
         if result is not tensor:
@@ -204,7 +251,8 @@ class Steered:
         A leaf with a gradient is returned itself, and so is what is of a class of its
         own: both would become something else.
         """
-        if type(tensor) is not self._torch.Tensor:
+        kind = type(tensor)
+        if kind is not self._torch.Tensor and kind.__name__ != "FakeTensor":
             return tensor
         with self._unseen():
             if not tensor.requires_grad:
@@ -241,6 +289,7 @@ class Steered:
             if goal:
                 tensors = (*module.parameters(), *module.buffers())
                 self._session.attempt("float64", self._settle, tensors, goal)
+            self._end()
             return result
 
         return move
@@ -262,6 +311,7 @@ class Steered:
             if not is_compiling() and named.get("device") is not None:
                 here = sys._getframe(1)
                 self._session.attempt("float64", self._made, result, here)
+            self._end()
             return result
 
         return make
@@ -269,7 +319,9 @@ class Steered:
     def _made(self, result: Any, frame: FrameType) -> None:
         # The call itself, which may be a library's: optimizers keep their count of
         # steps on the CPU outright.
-        if result.device.type in HOST and not device_named(frame)[1]:
+        like = self._asked_like(frame)
+        steered = not device_named(frame)[1] if like is None else like
+        if result.device.type in HOST and steered:
             self._known[result] = True
             self.seen += 1
             self._arrived(result, "made")

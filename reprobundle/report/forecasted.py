@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator
+
 from reprobundle.format.forecast_report import (
     Fit,
     ForecastOperator,
     ForecastReport,
     Place,
 )
-from reprobundle.port.forecast.forecast import EXIT_BLOCKED
+from reprobundle.port.forecast.judging import EXIT_BLOCKED, is_refused
 from reprobundle.report import text
+from reprobundle.report.forecast_crossings import crossing_lines
 from reprobundle.report.layout import BLANK, Column, Row, paragraph, table
 from reprobundle.report.screen import Line, Screen, Span, Style
 
@@ -37,12 +41,13 @@ _OPERATORS = (
 def render_forecast(
     report: ForecastReport, screen: Screen | None = None, *, verbose: bool = False
 ) -> str:
-    """Return the operators that matter, float64, memory, and what was not covered."""
+    """Return what matters for a run on MPS, and what was not covered."""
     screen = screen or Screen()
     shown = [
         one for one in report.operators if verbose or one.place in _STYLES or one.on_mps
     ]
-    ran = f"torch {report.ran_with} on the CPU, {text.plural(report.steps, 'step')}"
+    how = "without values" if report.mode == "dry" else "on the CPU"
+    ran = f"torch {report.ran_with} {how}, {text.plural(report.steps, 'step')}"
     lines: list[Line] = [
         *paragraph(screen, "target", f"torch {report.torch} on MPS; ran with {ran}"),
         *paragraph(screen, "operators", _counts(report)),
@@ -50,10 +55,11 @@ def render_forecast(
     if shown:
         lines += [*table(screen, _OPERATORS, [_row(one) for one in shown])]
     lines += _float64(report, screen)
-    reads = text.plural(report.scalar_reads, "read")
-    said = f"{reads} of a single value from the device; each waits for it"
-    lines += paragraph(screen, "waits", said) if report.scalar_reads else []
+    lines += crossing_lines(report, screen, verbose=verbose)
+    lines += _kernels(report, screen, verbose=verbose)
+    lines += _refused(report, screen)
     lines += paragraph(screen, "memory", _memory(report))
+    lines += _compared(report, screen)
     for number, words in enumerate(report.not_covered):
         label = "" if number else "NOT COVERED"
         lines += paragraph(screen, label, words, style="dim")
@@ -89,6 +95,49 @@ def _float64(report: ForecastReport, screen: Screen) -> list[Line]:
     return lines
 
 
+def _kernels(report: ForecastReport, screen: Screen, *, verbose: bool) -> list[Line]:
+    lines: list[Line] = []
+    for one in report.kernels:
+        label = "" if lines else "known"
+        name = one.operator.removeprefix("aten.").removesuffix(".default")
+        what = "WRONG on MPS" if one.kind == "wrong" else "on the CPU"
+        said = (
+            f"{one.certainty}, {what}: {name} at {one.where or text.NOTHING}, "
+            f"{text.plural(one.count, 'call')}: {one.text} ({one.source})"
+        )
+        style: Style = "bad" if one.certainty == "certain" else "warn"
+        lines += paragraph(screen, label, said, style=style)
+        lines += paragraph(screen, "", one.form, style="dim") if verbose else []
+    return lines
+
+
+def _refused(report: ForecastReport, screen: Screen) -> list[Line]:
+    lines: list[Line] = []
+    for one in report.refused:
+        what = "ended the command" if one.ended else "raised, and the command went on"
+        said = f"{one.where}: {one.error} [{what}]"
+        lines += paragraph(screen, "" if lines else "refused", said, style="bad")
+    return lines
+
+
+def _compared(report: ForecastReport, screen: Screen) -> list[Line]:
+    one = report.compared
+    drawn = "models were given random draws alone, which show operators and no data"
+    lines: list[Line] = []
+    if report.inputs == "drawn":
+        lines += paragraph(screen, "inputs", drawn, style="warn")
+    if one is None:
+        return lines
+    said = f"this run, against: {shlex.join(one.other)}"
+    lines += paragraph(screen, "reduced", said)
+    for words in one.warnings or ("it calls every operator of the full run",):
+        lines += paragraph(screen, "", words, style="warn" if one.warnings else "")
+    for label, names in (("vanished", one.vanished), ("added", one.added)):
+        bare = [n.removeprefix("aten.").removesuffix(".default") for n in names]
+        lines += paragraph(screen, label, ", ".join(bare)) if bare else []
+    return lines
+
+
 def _memory(report: ForecastReport) -> str:
     fits = ", ".join(
         f"{one.mac_bytes / 2**30:.0f} GB {_FITS[one.fit]}" for one in report.memory
@@ -97,17 +146,28 @@ def _memory(report: ForecastReport) -> str:
 
 
 def _verdict(report: ForecastReport, screen: Screen) -> list[Line]:
-    bad = [one for one in report.operators if one.place in {"missing", "always-cpu"}]
-    found = [f"{text.plural(len(bad), 'operator')} without a kernel"] if bad else []
-    if report.float64:
-        found.append(f"{text.plural(len(report.float64), 'place')} with float64")
-    if report.exit_status == EXIT_BLOCKED and not found:
-        found.append("no operator was seen" if not report.operators else "memory")
-    if found:
-        said = f"BLOCKED BY {', '.join(found)}"
+    if report.exit_status == EXIT_BLOCKED:
+        said = f"BLOCKED BY {', '.join(_blockers(report)) or 'memory'}"
         return paragraph(screen, "FORECAST", said, style="strong bad")
     if report.exit_status:
         said = "NOT WHOLE: nothing that was seen blocks, but not everything was seen"
         return paragraph(screen, "FORECAST", said, style="strong warn")
     said = "NOTHING FOUND THAT BLOCKS; only a run on a Mac shows more"
     return paragraph(screen, "FORECAST", said, style="strong")
+
+
+def _blockers(report: ForecastReport) -> Iterator[str]:
+    operators = sum(map(is_refused, report.operators))
+    mixed = sum(one.kind == "mixed-devices" for one in report.crossings)
+    kernels = sum(one.certainty == "certain" for one in report.kernels)
+    for number, noun, rest in (
+        (operators, "operator", " without a kernel"),
+        (len(report.float64), "place", " with float64"),
+        (mixed, "place", " with tensors of both devices"),
+        (len(report.refused), "refusal", ""),
+        (kernels, "operator", " in a form that MPS gets wrong or leaves to the CPU"),
+    ):
+        if number:
+            yield f"{text.plural(number, noun)}{rest}"
+    if not report.operators:
+        yield "no operator was seen"

@@ -14,8 +14,9 @@ import pytest
 
 from reprobundle.cli.group import run as call
 from reprobundle.format.schema import schema_of
-from reprobundle.port.forecast.forecast import forecast, judge
+from reprobundle.port.forecast.forecast import ForecastOptions, forecast
 from reprobundle.port.forecast.judged import judge_operators, memory_fits
+from reprobundle.port.forecast.judging import judge
 from reprobundle.port.forecast.subject import typed
 from reprobundle.port.forecast.watching import watch
 from reprobundle.report.forecasted import render_forecast
@@ -47,7 +48,7 @@ def faulty(tmp_path_factory):
     folder = project(tmp_path_factory.mktemp("faulty"), "faulty.py")
     argv = ("python", "faulty.py", "{device}")
     subject = typed(argv, folder, variables())
-    report = forecast(subject, torch="2.13", memory_bytes=8 << 30)
+    report = forecast(subject, ForecastOptions(torch="2.13", memory_bytes=8 << 30))
     return folder, report
 
 

@@ -1,14 +1,18 @@
 """Run small programs on a device and print the operators each of them called.
 
-    python small_programs.py cpu|mps
+    python small_programs.py cpu|mps [unwatched]
 
-One JSON line: program → sorted operators, or the error in one line.
+One JSON line: program → sorted operators, or the error in one line. Unwatched, somebody
+else looks at the operators, and the list is empty.
 """
 
 # ruff: noqa: N812, T201, BLE001
 # mypy: ignore-errors
+import contextlib
 import json
+import linecache
 import sys
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
@@ -16,6 +20,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 device = sys.argv[1]
+unwatched = sys.argv[2:] == ["unwatched"]
 
 TRAINED = {
     "conv1d": ("nn.Conv1d(3, 4, 3)", (1, 3, 8)),
@@ -140,12 +145,15 @@ def random(*shape):
     return torch.randn(*shape, device=device, requires_grad=True)
 
 
-def called(source):
+def called(name, source):
+    """Run one program, as if it were a file beside this one."""
     torch.manual_seed(0)
     place = {"torch": torch, "nn": nn, "F": F, "d": device, "r": random}
-    with Called() as mode:
+    file = str(Path(__file__).resolve().parent / f"{name}.py")
+    linecache.cache[file] = (len(source), None, [source + "\n"], file)
+    with contextlib.nullcontext(Called()) if unwatched else Called() as mode:
         try:
-            exec(source, place)
+            exec(compile(source, file, "exec"), place)
         except Exception as error:
             return [f"error: {type(error).__name__}: {error}"[:200]]
     return sorted(mode.names)
@@ -156,5 +164,5 @@ trained = {
     "y.sum().backward()"
     for name, (module, shape) in TRAINED.items()
 }
-found = {name: called(text) for name, text in {**trained, **PLAIN}.items()}
+found = {name: called(name, text) for name, text in {**trained, **PLAIN}.items()}
 print(json.dumps(found))

@@ -2,206 +2,157 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
-from reprobundle.errors import BadCallError, CommandFailedError
-from reprobundle.format.forecast_report import ForecastReport, ForecastSite
-from reprobundle.port.forecast.judged import (
-    SCALAR_READ,
-    judge_operators,
-    memory_fits,
+from reprobundle.errors import CommandFailedError
+from reprobundle.format.forecast_report import (
+    ForecastCrossing,
+    ForecastInvented,
+    ForecastKernel,
+    ForecastOperator,
+    ForecastRefusal,
+    ForecastReport,
+    ForecastSite,
+)
+from reprobundle.port.forecast.compared import compare, read_forecast
+from reprobundle.port.forecast.judged import refused_names
+from reprobundle.port.forecast.judging import (
+    EXIT_NOTHING_BLOCKS,
+    EXIT_UNDECIDED,
+    judge,
+    table_for,
 )
 from reprobundle.port.forecast.subject import Subject
-from reprobundle.port.forecast.watching import watch
-from reprobundle.run.events import (
-    AnyEvent,
-    EventFile,
-    FactEvent,
-    Float64SearchEvent,
-    Float64SiteEvent,
-    SteeredEndEvent,
-    SteeredOperatorEvent,
-    Trouble,
-)
-from reprobundle.verify.mps_operators import OperatorTable, table_of, table_versions
+from reprobundle.port.forecast.watching import Watched, torch_of, watch
+from reprobundle.run.events import SteeredRefusalEvent
 
-EXIT_NOTHING_BLOCKS = 0
-EXIT_BLOCKED = 10
-# Nothing blocks, as far as was seen, and something was not seen.
-EXIT_UNDECIDED = 11
-_ALWAYS = (
-    "dtypes and shapes that a kernel refuses: the table says only that there is one",
-    "numerics, speed, and memory beyond the tensors that operators saw",
-    "operators and copies inside C++ code below the dispatcher",
-    "branches that were not taken in this run",
+Placed = TypeVar(
+    "Placed",
+    ForecastCrossing,
+    ForecastInvented,
+    ForecastKernel,
+    ForecastOperator,
+    ForecastRefusal,
+    ForecastSite,
 )
 
 
-def forecast(
-    subject: Subject,
-    *,
-    torch: str = "",
-    memory_bytes: int | None = None,
-    echo: bool = False,
-) -> ForecastReport:
+@dataclass(frozen=True, kw_only=True)
+class ForecastOptions:
+    """What a forecast is asked for.
+
+    Attributes:
+        torch: Target version such as ``2.15``; the one that runs by default.
+        memory_bytes: Memory of the Mac; all usual sizes by default.
+        dry: Compute no value: for models that do not fit here.
+        strict: Raise in the command what MPS would raise.
+        against: Forecast of the full run, as JSON, that this run is a reduced form of.
+        echo: Show what the command prints.
+    """
+
+    torch: str = ""
+    memory_bytes: int | None = None
+    dry: bool = False
+    strict: bool = False
+    against: Path | None = None
+    echo: bool = False
+
+
+_PLAIN = ForecastOptions()
+
+
+def forecast(subject: Subject, options: ForecastOptions = _PLAIN) -> ForecastReport:
     """Run a command in a copy of its project, and judge what it asked of its device.
 
     Args:
         subject: The command and its files; ``{device}`` in it becomes ``cpu``.
-        torch: Target version such as ``2.15``; the one that ran by default.
-        memory_bytes: Memory of the Mac; all usual sizes by default.
-        echo: Show what the command prints.
+        options: What is asked for.
 
     Raises:
-        BadCallError: The command cannot be started, or there is no table.
+        BadCallError: The command cannot be started, there is no table, or the forecast
+            to compare with cannot be read.
         CommandFailedError: The command failed, so that most of it was not seen.
     """
-    if torch and table_of(torch) is None:
-        raise _no_table(torch)
-    watched = watch(subject, echo=echo)
-    if watched.exit_status:
-        raise CommandFailedError(
-            f"the command ended with status {watched.exit_status}: "
-            f"{watched.last_words or 'it printed no error'}",
-            status=watched.exit_status,
-            advice="a forecast needs a run on the CPU that goes to its end",
-        )
+    full = read_forecast(options.against) if options.against else None
+    asked: dict[str, object] = {"dry": options.dry}
+    if options.torch:
+        table_for(options.torch)
+    if options.strict:
+        target = options.torch or torch_of(subject)
+        asked["refuse"] = sorted(refused_names(table_for(target)))
+    watched = watch(subject, asked=asked, echo=options.echo)
+    ended = bool(watched.exit_status) and _was_refused(watched)
+    if watched.exit_status and not ended:
+        raise _failed(watched, dry=options.dry)
+    ends = "what comes after the refusal that ended the command"
     report = judge(
         watched.processes,
         subject.command.argv,
-        torch=torch,
-        memory_bytes=memory_bytes,
-        gaps=subject.gaps,
+        torch=options.torch,
+        memory_bytes=options.memory_bytes,
+        gaps=(*subject.gaps, *((ends,) if ended else ())),
+        mode="dry" if options.dry else "run",
+        ended=ended,
     )
-    return msgspec.structs.replace(
-        _without(report, watched.root), bundle=subject.bundle
+    report = msgspec.structs.replace(
+        _without(report, watched.root), bundle=subject.bundle, strict=options.strict
+    )
+    return _with_full(report, full) if full is not None else report
+
+
+def _with_full(report: ForecastReport, full: ForecastReport) -> ForecastReport:
+    """Return the report beside the full run's; what is left out makes it not whole."""
+    compared = compare(report, full)
+    status = report.exit_status
+    if compared.warnings and status == EXIT_NOTHING_BLOCKS:
+        status = EXIT_UNDECIDED
+    return msgspec.structs.replace(report, compared=compared, exit_status=status)
+
+
+def _was_refused(watched: Watched) -> bool:
+    return any(
+        isinstance(event, SteeredRefusalEvent)
+        for process in watched.processes
+        for event in process.events
+    )
+
+
+def _failed(watched: Watched, *, dry: bool) -> CommandFailedError:
+    advice = "a forecast needs a run on the CPU that goes to its end"
+    if dry:
+        advice = "a dry run has no values, and not every command goes without: try a "
+        advice += "smaller run without --dry"
+    return CommandFailedError(
+        f"the command ended with status {watched.exit_status}: "
+        f"{watched.last_words or 'it printed no error'}",
+        status=watched.exit_status,
+        advice=advice,
     )
 
 
 def _without(report: ForecastReport, root: str) -> ForecastReport:
     """Return the report with places in the project instead of in its copy."""
     place = msgspec.structs.replace
-    operators = (
-        place(one, where=one.where.removeprefix(root)) for one in report.operators
-    )
-    sites = (place(one, where=one.where.removeprefix(root)) for one in report.float64)
-    return place(report, operators=tuple(operators), float64=tuple(sites))
-
-
-def judge(
-    processes: Sequence[EventFile],
-    argv: tuple[str, ...],
-    *,
-    torch: str = "",
-    memory_bytes: int | None = None,
-    gaps: tuple[str, ...] = (),
-) -> ForecastReport:
-    """Return the forecast that follows from events.
-
-    Args:
-        processes: Events of all processes.
-        argv: The command.
-        torch: Target version; the one that ran by default.
-        memory_bytes: Memory of the Mac; all usual sizes by default.
-        gaps: What else is known to be missing.
-
-    Raises:
-        BadCallError: torch was never imported, or there is no table for its version.
-    """
-    events = [event for process in processes for event in process.events]
-    ends = [one for one in events if isinstance(one, SteeredEndEvent)]
-    if not ends:
-        raise BadCallError(
-            "the command imported no torch that the recorder could watch",
-            advice="forecast the command that computes, such as -- python train.py",
-        )
-    ran_with = _version(events)
-    table = _table(torch or ran_with)
-    rows = [one for one in events if isinstance(one, SteeredOperatorEvent)]
-    steered = any(row.steered for row in rows)
-    counted = [row for row in rows if row.steered or not steered]
-    operators = judge_operators(counted, table, steered=steered)
-    sites = tuple(_sites(events))
-    peak = max(one.peak_bytes for one in ends)
-    fits = memory_fits(peak, memory_bytes)
-    blocked = (
-        any(one.place in {"missing", "always-cpu"} for one in operators)
-        or bool(sites)
-        or not operators
-        or (memory_bytes is not None and fits[0].fit == "cannot")
-    )
-    gaps = (*gaps, *_gaps(events, steered=steered))
-    unknown = bool(gaps) or any(one.place == "unknown" for one in operators)
-    return ForecastReport(
-        command=argv,
-        torch=table.version,
-        ran_with=ran_with,
-        steered=steered,
-        steps=max(one.steps for one in ends),
-        operators=tuple(operators),
-        float64=sites,
-        scalar_reads=sum(row.count for row in counted if SCALAR_READ in row.operator),
-        peak_bytes=peak,
-        memory=fits,
-        not_covered=(*gaps, *_ALWAYS),
-        exit_status=EXIT_BLOCKED
-        if blocked
-        else EXIT_UNDECIDED
-        if unknown
-        else EXIT_NOTHING_BLOCKS,
+    gaps = tuple(gap.replace(root, "") for gap in report.not_covered)
+    return place(
+        report,
+        operators=tuple(map(_placed(root), report.operators)),
+        float64=tuple(map(_placed(root), report.float64)),
+        crossings=tuple(map(_placed(root), report.crossings)),
+        kernels=tuple(map(_placed(root), report.kernels)),
+        refused=tuple(map(_placed(root), report.refused)),
+        invented=tuple(map(_placed(root), report.invented)),
+        not_covered=gaps,
     )
 
 
-def _version(events: Sequence[AnyEvent]) -> str:
-    facts = [one for one in events if isinstance(one, FactEvent)]
-    found = [one.value for one in facts if one.name == "torch.version"]
-    return str(found[0]) if found else ""
+def _placed(root: str) -> Callable[[Placed], Placed]:
+    def shortened(one: Placed) -> Placed:
+        return msgspec.structs.replace(one, where=one.where.removeprefix(root))
 
-
-def _table(version: str) -> OperatorTable:
-    table = table_of(version)
-    if table is None:
-        raise _no_table(version)
-    return table
-
-
-def _no_table(version: str) -> BadCallError:
-    known = table_versions()
-    return BadCallError(
-        f"there is no table of operators for torch {version or 'of this run'}",
-        advice=f"name one with --torch, {known[0]} to {known[-1]}",
-    )
-
-
-def _sites(events: Sequence[AnyEvent]) -> Iterator[ForecastSite]:
-    for one in events:
-        if isinstance(one, Float64SiteEvent):
-            yield ForecastSite(
-                where=one.where,
-                how=one.how,
-                dtype=one.dtype,
-                operator=one.operator,
-                count=one.count,
-            )
-
-
-def _gaps(events: Sequence[AnyEvent], *, steered: bool) -> Iterator[str]:
-    """Yield what this run in particular left unseen, each once."""
-    if not steered:
-        yield (
-            "which operators are the device's: the script moves nothing to a device "
-            "that it is told, so all of them count, and memory and float64 do not"
-        )
-    found = [
-        one.reason
-        for one in events
-        if isinstance(one, (SteeredEndEvent, Float64SearchEvent)) and one.reason
-    ]
-    found += [
-        f"the recorder's part {one.part} failed: {one.message}"
-        for one in events
-        if isinstance(one, Trouble)
-    ]
-    yield from dict.fromkeys(found)
+    return shortened

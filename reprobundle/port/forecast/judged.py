@@ -8,7 +8,7 @@ transformers/transformer.cpp; checked against the operators of a device of type 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from reprobundle.format.forecast_report import (
     Certainty,
@@ -100,6 +100,17 @@ def _judged(
         where=next((row.where for row in rows if row.where), ""),
         note=note,
     )
+
+
+def refused_names(table: OperatorTable) -> Iterator[str]:
+    """Yield every operator that raises on MPS, as a dispatch mode shows it."""
+    for letters in table.letters:
+        base, _, overload = letters.partition(".")
+        name = f"aten.{base}.{overload or 'default'}"
+        if base not in ON_MPS and table.placement(name) == "missing":
+            is_svd = base == "_linalg_svd"
+            if not (is_svd and table.placement("aten.linalg_svd") == "always-cpu"):
+                yield name
 
 
 def memory_fits(peak_bytes: int, wanted_bytes: int | None) -> tuple[MemoryFit, ...]:

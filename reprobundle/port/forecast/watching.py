@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -99,3 +100,20 @@ def _run(
         ),
         echo=echo,
     )
+
+
+def torch_of(subject: Subject) -> str:
+    """Return the version of torch that the command's interpreter has; empty if none."""
+    with tempfile.TemporaryDirectory(prefix="reprobundle-forecast-") as folder:
+        code = "from importlib.metadata import version; print(version('torch'))"
+        done = subprocess.run(
+            [subject.python, "-c", code],
+            cwd=folder,
+            env=dict(subject.variables),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    return done.stdout.strip()

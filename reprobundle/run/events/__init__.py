@@ -18,12 +18,18 @@ from reprobundle.run.events.devices import (
     MappedEvent,
     OperatorEvent,
     OperatorFormEvent,
-    SteeredEndEvent,
-    SteeredOperatorEvent,
     TransferEvent,
     WitnessEvent,
 )
 from reprobundle.run.events.files import AnyEvent, EventFile, read_events
+from reprobundle.run.events.forecasts import (
+    SteeredCrossingEvent,
+    SteeredEndEvent,
+    SteeredInputsEvent,
+    SteeredInventedEvent,
+    SteeredOperatorEvent,
+    SteeredRefusalEvent,
+)
 from reprobundle.run.events.measures import (
     AllocatorEvent,
     MemoryEvent,
@@ -101,8 +107,12 @@ __all__ = [
     "ShapeCount",
     "ShapesEvent",
     "Start",
+    "SteeredCrossingEvent",
     "SteeredEndEvent",
+    "SteeredInputsEvent",
+    "SteeredInventedEvent",
     "SteeredOperatorEvent",
+    "SteeredRefusalEvent",
     "Stopped",
     "TransferEvent",
     "Trouble",

@@ -119,22 +119,3 @@ class MappedEvent(Event, frozen=True, tag="mapped"):
     became: str
     where: str
     count: int
-
-
-class SteeredOperatorEvent(Event, frozen=True, tag="steered_operator"):
-    """An operator of a forecast: whether it ran on steered tensors, and where."""
-
-    operator: str
-    phase: str
-    steered: bool
-    count: int
-    steps: int
-    where: str
-
-
-class SteeredEndEvent(Event, frozen=True, tag="steered_end"):
-    """How far a forecast saw, and the largest size of steered memory at one time."""
-
-    steps: int
-    peak_bytes: int
-    reason: str = ""

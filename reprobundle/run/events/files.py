@@ -16,10 +16,16 @@ from reprobundle.run.events.devices import (
     MappedEvent,
     OperatorEvent,
     OperatorFormEvent,
-    SteeredEndEvent,
-    SteeredOperatorEvent,
     TransferEvent,
     WitnessEvent,
+)
+from reprobundle.run.events.forecasts import (
+    SteeredCrossingEvent,
+    SteeredEndEvent,
+    SteeredInputsEvent,
+    SteeredInventedEvent,
+    SteeredOperatorEvent,
+    SteeredRefusalEvent,
 )
 from reprobundle.run.events.measures import (
     AllocatorEvent,
@@ -89,7 +95,11 @@ AnyEvent = (
     | Float64SiteEvent
     | OperatorFormEvent
     | SteeredOperatorEvent
+    | SteeredCrossingEvent
     | SteeredEndEvent
+    | SteeredInputsEvent
+    | SteeredInventedEvent
+    | SteeredRefusalEvent
     | IndexRange
     | MappedEvent
     | Value
