@@ -17,7 +17,7 @@ from tests.conformance.case import EXIT_STATUS
 from tests.conformance.runner import Answer
 
 SUITE = runner.read_suite()
-MOST_BYTES = 900_000
+MOST_BYTES = 1_200_000
 
 
 @pytest.fixture(autouse=True)
