@@ -108,8 +108,9 @@ if TYPE_CHECKING:
 @click.option(
     "--data",
     multiple=True,
-    metavar="PATH=FILE",
-    help="Your copy of a file that the bundle holds by digest only; folders work too.",
+    metavar="PATH=FILE|FOLDER",
+    help="Your copy of a file that the bundle holds by digest only. Folders work on "
+    "both sides; in a FOLDER alone files are found by their digests.",
 )
 @click.option(
     "--set",

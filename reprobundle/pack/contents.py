@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from reprobundle.errors import BadCallError, PackRefusedError
@@ -95,6 +96,7 @@ def externals(
     *,
     pinned: Iterable[Path] = (),
     choice: ExternalChoice = "include",
+    opened_as: Mapping[Path, Path] = MappingProxyType({}),
 ) -> dict[Path, FileRead]:
     """Return an entry for each file that was read outside the project.
 
@@ -102,6 +104,7 @@ def externals(
         paths: Absolute paths.
         pinned: Files or folders of which only sizes and digests are kept.
         choice: What happens to all others.
+        opened_as: Path → the link by which the program came to it.
 
     Raises:
         PackRefusedError: A file vanished after it was read, or none may be read.
@@ -114,11 +117,11 @@ def externals(
             f"the run read {str(read[0])!r}{more} outside the project",
             advice="copy it into the project, or pack with --external include or pin",
         )
-    pins = [path.resolve() for path in pinned]
+    pins = [(path.absolute(), path.resolve()) for path in pinned]
     for pin in pins:
-        if not any(path.is_relative_to(pin) for path in read):
+        if not any(_is_below(path, pin, opened_as) for path in read):
             raise BadCallError(
-                f"--pin {str(pin)!r} names no file that the run read outside the "
+                f"--pin {str(pin[1])!r} names no file that the run read outside the "
                 "project",
                 advice="use --hash-only for files of the project",
             )
@@ -126,13 +129,23 @@ def externals(
         path: _external(
             number,
             path,
-            is_pinned=choice == "pin" or any(path.is_relative_to(pin) for pin in pins),
+            opened_as=opened_as.get(path, path),
+            is_pinned=choice == "pin"
+            or any(_is_below(path, pin, opened_as) for pin in pins),
         )
         for number, path in enumerate(read, start=1)
     }
 
 
-def _external(number: int, path: Path, *, is_pinned: bool) -> FileRead:
+def _is_below(
+    path: Path, pin: tuple[Path, Path], opened_as: Mapping[Path, Path]
+) -> bool:
+    """Whether `path`, or the link that led to it, lies below either name of a pin."""
+    places = (path, opened_as.get(path, path))
+    return any(place.is_relative_to(name) for place in places for name in pin)
+
+
+def _external(number: int, path: Path, *, opened_as: Path, is_pinned: bool) -> FileRead:
     try:
         size_bytes = path.stat().st_size
         digest = digest_file(path)
@@ -143,9 +156,10 @@ def _external(number: int, path: Path, *, is_pinned: bool) -> FileRead:
         ) from error
     included = size_bytes <= EXTERNAL_LIMIT_BYTES and not is_pinned
     return FileRead(
-        path=f"external:{number}/{path.name}",
-        member=f"external/{number}/{path.name}" if included else "",
+        path=f"external:{number}/{opened_as.name}",
+        member=f"external/{number}/{opened_as.name}" if included else "",
         origin=_origin(path),
+        opened_as="" if opened_as == path else _origin(opened_as),
         size_bytes=size_bytes,
         blake3=digest,
     )

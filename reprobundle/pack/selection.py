@@ -68,6 +68,7 @@ def select(options: PackOptions, prepared: Prepared, run: FinishedRun) -> Select
             access.read_outside | outside,
             pinned=[options.working_directory / path for path in options.pinned],
             choice=options.external,
+            opened_as=access.opened_as,
         ),
         digests=digests,
         withheld=withholding.files(stage, digests),

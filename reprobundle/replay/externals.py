@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from reprobundle.format.digests import digest_file
 from reprobundle.format.record import FileRead, Record
 from reprobundle.replay.plan import ReplayPlan
 from reprobundle.run.command import replace_paths, replace_words
-from reprobundle.run.own_words import own_path, own_words
+from reprobundle.run.outside import as_withheld, external, places, shown
+from reprobundle.run.own_words import own_words
+from reprobundle.run.withheld import problem
 
 
 def placed(
@@ -31,18 +35,24 @@ def placed(
     """
     words = own_words(reference.command.placeholders)
     argv = [replace_words(part, words) for part in reference.command.argv]
-    places: dict[str, str] = {}
-    for read in _external(reference):
-        origin = str(own_path(read.origin))
+    found: dict[str, str] = {}
+    for read in external(reference):
         copy = _copy_of(read, plan, extracted)
-        if copy is not None and not _has_content(copy, read.blake3):
-            return {}, f"{copy} is not the {read.origin} that was read"
-        named = any(replace_paths(part, {origin: ""}) != part for part in argv)
-        if named and copy is not None:
-            places[origin] = str(copy)
-        elif not _has_content(Path(origin), read.blake3):
-            return {}, _not_in_place(read, named=named)
-    return places, ""
+        is_right = copy is not None and _has_content(copy, read.blake3)
+        names = [str(place) for place in places(read)]
+        named = [name for name in names if _is_named(name, argv)]
+        if named and is_right:
+            found.update(dict.fromkeys(named, str(copy)))
+        elif not any(_has_content(Path(name), read.blake3) for name in names):
+            if copy is not None and not is_right:
+                return {}, _other_content(read, copy)
+            given = read.origin in plan.externals
+            return {}, _not_in_place(read, named=bool(named), given=given)
+    return found, ""
+
+
+def _is_named(path: str, argv: list[str]) -> bool:
+    return any(replace_paths(part, {path: ""}) != part for part in argv)
 
 
 def external_reads(
@@ -50,16 +60,12 @@ def external_reads(
 ) -> dict[Path, FileRead]:
     """Return the reference's external files by each path they can have here."""
     found = {}
-    for read in _external(reference):
-        found[own_path(read.origin).resolve()] = read
+    for read in external(reference):
+        found.update({place.resolve(): read for place in places(read)})
         copy = _copy_of(read, plan, extracted)
         if copy is not None:
             found[copy.resolve()] = read
     return found
-
-
-def _external(reference: Record) -> list[FileRead]:
-    return [read for read in reference.reads if read.path.startswith("external:")]
 
 
 def _copy_of(read: FileRead, plan: ReplayPlan, extracted: Path) -> Path | None:
@@ -70,13 +76,26 @@ def _copy_of(read: FileRead, plan: ReplayPlan, extracted: Path) -> Path | None:
     return extracted / read.member
 
 
-def _not_in_place(read: FileRead, *, named: bool) -> str:
+def _other_content(read: FileRead, copy: Path) -> str:
+    """Return what is wrong with a file that was given or extracted."""
+    [sought] = as_withheld([read])
+    sought = msgspec.structs.replace(sought, name=shown(read))
+    return problem(sought, {sought.name: copy}) or f"{copy} changed while it was read"
+
+
+def _not_in_place(read: FileRead, *, named: bool, given: bool) -> str:
     """Return what to do about a file that is not where the program looks for it."""
-    what = f"{read.origin} is not on this machine with the sealed content"
+    name = shown(read)
+    what = f"{name} is not on this machine with the sealed content"
+    if given:
+        return (
+            f"{what}; the program looks for it there by itself, so --data cannot give "
+            "it: copy it to that place"
+        )
     if read.member:
         return f"{what}; extract {read.member} to that place"
     if named:
-        return f"{what}; its holder can replay with --data {read.origin}=FILE"
+        return f"{what}; its holder can replay with --data {name}=FILE or --data FOLDER"
     return f"{what}; put it there, for the program looks for it by itself"
 
 

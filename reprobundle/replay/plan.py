@@ -18,6 +18,7 @@ from reprobundle.format.reader import Bundle
 from reprobundle.format.record import STAND_IN, Fact, Record, WithheldFile
 from reprobundle.run.conda import CONDA_MEMBER
 from reprobundle.run.finished import PassName
+from reprobundle.run.outside import as_withheld, external, other_names
 from reprobundle.run.own_words import also_for
 from reprobundle.run.system_packages import PACKAGES
 from reprobundle.run.withheld import supplied
@@ -108,8 +109,8 @@ def make_plan(
             command that loaded torch.
         repeats: How often to make the measured pass of the main command.
         claims: Names of the claims to run; empty for all.
-        data: ``PATH=FILE``: the caller's own copies of withheld files and of files
-            outside the project.
+        data: ``PATH=FILE`` or ``FOLDER``: the caller's own copies of withheld files and
+            of files outside the project.
 
     Raises:
         BadCallError: A claim does not exist, or `data` names nothing withheld.
@@ -124,23 +125,21 @@ def make_plan(
                 advice="name one of these, or leave out --claims",
             )
     withheld = {one.name: one for run in sealed for one in run.record.withheld}
-    origins = {
-        read.origin
-        for run in sealed
-        for read in run.record.reads
-        if read.path.startswith("external:")
-    }
-    elsewhere = {text: origin for text in data if (origin := _origin(text, origins))}
-    copies = supplied(
-        tuple(text for text in data if text not in elsewhere), withheld.values()
+    outside = tuple(read for run in sealed for read in external(run.record))
+    given = supplied(
+        data,
+        (*withheld.values(), *as_withheld(one for one in outside if not one.member)),
+        also_called=other_names(outside),
     )
+    copies = {name: path for name, path in given.items() if name in withheld}
     # A sample in the place of a result is there to be read, nothing runs on it.
     samples = {
         name: f"{STAND_INS}{name}"
         for name in sorted(withheld)
         if f"{STAND_INS}{name}" in bundle.members
     }
-    feasible = claims or _feasible(known, samples, copies)
+    at_hand = [name for name, path in copies.items() if path.is_file()]
+    feasible = claims or _feasible(known, samples, at_hand)
     of_claims = [run for run in sealed if run.record.claim in feasible]
     wanted = tuple(_wanted(of_claims, passes, repeats))
     needed = {one.name for run in wanted for one in run.record.withheld}
@@ -157,10 +156,7 @@ def make_plan(
         samples=samples,
         withheld=tuple(withheld[name] for name in sorted(needed)),
         data=copies,
-        externals={
-            origin: Path(text.removeprefix(f"{origin}=")).expanduser().absolute()
-            for text, origin in elsewhere.items()
-        },
+        externals={name: path for name, path in given.items() if name not in withheld},
         files_bytes=sum(member.size_bytes for member in members)
         + sum(withheld[name].size_bytes for name in needed),
         expected_ns=sum(run.record.elapsed_ns for run in wanted),
@@ -234,12 +230,6 @@ def _feasible(
     if set(samples) <= set(copies):
         return [name for name in claims if name != STAND_IN]
     return [STAND_IN]
-
-
-def _origin(text: str, origins: set[str]) -> str:
-    """Return the longest origin that the value of ``--data`` begins with."""
-    found = [origin for origin in origins if text.startswith(f"{origin}=")]
-    return max(found, key=len, default="")
 
 
 def sealed_runs(bundle: Bundle) -> tuple[PlannedRun, ...]:

@@ -43,7 +43,22 @@ def input_lines(
     return [
         *table(screen, columns, rows),
         *more(screen, len(reads) - len(shown), "input"),
+        *_lying_outside(shown, screen, verbose=verbose),
     ]
+
+
+def _lying_outside(
+    reads: Sequence[FileRead], screen: Screen, *, verbose: bool
+) -> list[Line]:
+    """Return where files from outside the project lay, as a program knows them."""
+    lines: list[Line] = []
+    for read in reads:
+        if read.origin:
+            words = f"{read.path} was {read.opened_as or read.origin}"
+            if read.opened_as:
+                words += f", a link to {read.origin}"
+            lines += paragraph(screen, "", words, whole=verbose)
+    return lines
 
 
 def _kept(read: FileRead) -> Span:

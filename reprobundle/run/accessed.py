@@ -64,6 +64,7 @@ class Accesses:
     Attributes:
         read: Names below the scratch folder that were read.
         read_outside: Absolute paths read elsewhere: inputs the project does not hold.
+        opened_as: Such a path → the one that led to it through a link.
         read_original: Absolute paths read in the original project instead of its copy.
         wrote_outside: Absolute paths written elsewhere.
         wrote_original: Absolute paths written in the original project.
@@ -71,6 +72,7 @@ class Accesses:
 
     read: set[str] = field(default_factory=set)
     read_outside: set[Path] = field(default_factory=set)
+    opened_as: dict[Path, Path] = field(default_factory=dict)
     read_original: set[Path] = field(default_factory=set)
     wrote_outside: set[Path] = field(default_factory=set)
     wrote_original: set[Path] = field(default_factory=set)
@@ -129,6 +131,10 @@ def _sort_outside(
         result.read_original.add(real)
     elif event.path not in wrote and real.is_file():
         result.read_outside.add(real)
+        if Path(event.path) != real:
+            # Several names of one content: the first in order, on every machine.
+            first = min(result.opened_as.get(real, Path(event.path)), Path(event.path))
+            result.opened_as[real] = first
 
 
 def _is_temporary(path: Path) -> bool:

@@ -171,7 +171,7 @@ def _read_elsewhere(access: Accesses) -> Iterator[Remark]:
         yield Remark(
             id="read-outside-project",
             severity="warning",
-            where=_home(path),
+            where=_home(access.opened_as.get(path, path)),
             text="the run read a file outside the project",
         )
 

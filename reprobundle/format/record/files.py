@@ -13,7 +13,11 @@ class FileRead(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     Attributes:
         path: ``project:<path>``, ``external:<n>/<name>`` or ``missing:<path>``.
         member: Where its content lies in the bundle; empty if it is not included.
-        origin: For external files, the path it was read from, home folder as ``~``.
+        origin: For external files, where the content lay, links followed; home folder
+            as ``~``.
+        opened_as: For external files, the path by which the program opened it, if that
+            is another one: a cache of models has its names in links, and the revision
+            with them.
         size_bytes: Its size when the run started.
         blake3: Its digest then; empty when it could not be read.
         how: ``observed`` (an open was seen), ``declared`` (given with ``--input``).
@@ -22,6 +26,7 @@ class FileRead(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     path: str
     member: str = ""
     origin: str = ""
+    opened_as: str = ""
     size_bytes: Count
     blake3: str
     how: Literal["observed", "declared"] = "observed"
