@@ -12,11 +12,16 @@ from reprobundle.errors import EnvironmentUnusableError
 
 
 @contextlib.contextmanager
-def replacing(target: Path) -> Iterator[int]:
+def replacing(target: Path, *, durable: bool = True) -> Iterator[int]:
     """Give the descriptor of a temporary file that takes `target`'s name at the end.
 
     It lies in the same folder. At the end it is on the disk before it gets the name,
     and so is the name; after an error it is gone and `target` is as before.
+
+    Args:
+        target: The file.
+        durable: Whether it has to outlive a crash of the machine. A file for a moment
+            need not wait for the disk.
 
     Raises:
         EnvironmentUnusableError: The folder or the disk does not allow it.
@@ -28,14 +33,16 @@ def replacing(target: Path) -> Iterator[int]:
         try:
             try:
                 yield descriptor
-                sync(descriptor)
+                if durable:
+                    sync(descriptor)
             finally:
                 os.close(descriptor)
             temporary.replace(target)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        sync_folder(target.parent)
+        if durable:
+            sync_folder(target.parent)
 
 
 @contextlib.contextmanager

@@ -179,13 +179,16 @@ def restore_bundle(bundle_path: Path) -> bool:
         return interrupted
 
 
-def write_replay_file(target: Path, trees: Iterable[Tree]) -> list[str]:
+def write_replay_file(
+    target: Path, trees: Iterable[Tree], *, durable: bool = True
+) -> list[str]:
     """Write replays alone to `target` (``NAME.rpr.zip``); return their ids.
 
     Args:
         target: Where the file goes; one that is there is replaced.
         trees: For each replay its ``record.json`` and its other files, names relative
             to the record.
+        durable: As in `replacing`.
 
     Raises:
         BadCallError: There is no replay, or one twice.
@@ -196,7 +199,7 @@ def write_replay_file(target: Path, trees: Iterable[Tree]) -> list[str]:
     planned = {digest_bytes(record): _plan_tree(record, tree) for record, tree in trees}
     if not planned:
         raise BadCallError("no replay to write")
-    with replacing(target) as descriptor:
+    with replacing(target, durable=durable) as descriptor:
         archive = ArchiveWriter(descriptor)
         for plans in planned.values():
             store(archive, plans, workers=None, level=0, progress=None)

@@ -56,6 +56,7 @@ def write_bundle(
     workers: int | None = None,
     level: int = 3,
     progress: Callable[[int], None] | None = None,
+    durable: bool = True,
 ) -> SealedBundle:
     """Write `sources` to a new bundle at `target`, replacing a file that is there.
 
@@ -69,6 +70,7 @@ def write_bundle(
         workers: Threads that read, hash and compress; None for one per core.
         level: Compression level of zstd; 1 to 3 are alike on every machine.
         progress: Called in this thread with the number of plain bytes just finished.
+        durable: As in `replacing`.
 
     Raises:
         UnsafeNameError: A path is unsafe, or two of them are twins.
@@ -78,7 +80,7 @@ def write_bundle(
         EnvironmentUnusableError: A source cannot be read or the target not written.
     """
     ordered = _in_layout_order(sources)
-    with replacing(target) as descriptor:
+    with replacing(target, durable=durable) as descriptor:
         archive = ArchiveWriter(descriptor)
         members = store(
             archive, _plan(ordered), workers=workers, level=level, progress=progress

@@ -11,7 +11,8 @@ ROOT = Path(__file__).parents[2]
 def answers():
     text = (ROOT / "docs" / "selftest.md").read_text("utf-8")
     for line in text.splitlines():
-        if found := re.match(r"\| F(\d+) \|.*\| (.+) \|$", line):
+        if found := re.match(r"\| F(\d+) \|[^|]+\| ([^|]+) \| ([^|]+) \|$", line):
+            assert found[3].strip(), line
             yield int(found[1]), found[2].split(", ")
 
 

@@ -70,6 +70,26 @@ def with_array_changed(output: Output, data: bytes, change: Change) -> bytes:
     return bytes(save({**arrays, name: change(arrays[name])}))
 
 
+def with_sample_changed(data: bytes) -> bytes:
+    """Return a sample of an array with another value at its first place.
+
+    Raises:
+        NotPossibleError: It holds no floats that numpy can read.
+    """
+    from safetensors.numpy import load, save
+
+    try:
+        held = load(data)
+    except KeyError as error:
+        raise NotPossibleError(
+            "the sample is of a dtype numpy does not know"
+        ) from error
+    for name, array in held.items():
+        if name.endswith(".values") and array.dtype.name in _FLOATS and array.size:
+            return bytes(save({**held, name: larger(array)}))
+    raise NotPossibleError("no sample holds floats")
+
+
 def document_output(record: Record, policy: Policy) -> Output:
     """Return the first compared JSON output.
 
@@ -120,6 +140,15 @@ def _raise_first(
 def larger(array: np.ndarray) -> np.ndarray:
     """Return the array with its first element far outside any sound tolerance."""
     return _with_first(array, abs(float(array.flat[0])) * 1.5 + 1)
+
+
+def next_value(array: np.ndarray) -> np.ndarray:
+    """Return the array with the next larger number as its first element."""
+    import numpy as np
+
+    changed = np.array(array)
+    changed.flat[0] = np.nextafter(changed.flat[0], changed.dtype.type(np.inf))
+    return changed
 
 
 def with_nan(array: np.ndarray) -> np.ndarray:

@@ -79,7 +79,7 @@ def _content_edited(subject: Subject) -> Iterator[Made]:
     if not edited:
         raise NotPossibleError("nothing lies beside the record")
     target = subject.folder / "other.rpr.zip"
-    write_replay_file(target, [(record, edited)])
+    write_replay_file(target, [(record, edited)], durable=False)
     yield Made(subject.path, "what lies beside the record", target)
 
 

@@ -1,4 +1,4 @@
-"""Mutations of a replay of which rows were kept: other rows, a row less."""
+"""Mutations of a replay that keeps samples: another value or row, or a row less."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ import msgspec
 from reprobundle.format.digests import digest_bytes
 from reprobundle.format.record import Output, RowSample
 from reprobundle.verify.rules import rule_for
-from reprobundle.verify.selftest.altered_replay import Redraft, ids, replay_with
+from reprobundle.verify.selftest import altered_values as values
+from reprobundle.verify.selftest.altered_replay import (
+    OTHER_DIGEST,
+    Redraft,
+    ids,
+    replay_with,
+)
 from reprobundle.verify.selftest.mutation import Mutation, NotPossibleError
 from reprobundle.verify.selftest.subject import Draft, Subject, reference_member
 
@@ -54,6 +60,19 @@ def _output_of_rows(subject: Subject) -> Output:
     raise NotPossibleError("no output is kept as a sample of its rows")
 
 
+def _sampled_value(subject: Subject, draft: Draft) -> Draft:
+    """Say that one sampled element came out otherwise, and all moments as they were."""
+    for output in draft.record.outputs:
+        if output.stored == "sample" and output.row_sample is None:
+            name = f"samples/{output.name.replace(':', '/')}.safetensors"
+            data = values.with_sample_changed(subject.read(output.member))
+            new = msgspec.structs.replace(output, member=name, blake3=OTHER_DIGEST)
+            outputs = (new if one is output else one for one in draft.record.outputs)
+            altered = Draft(draft.record, {**draft.files, name: data})
+            return altered.saying(outputs=tuple(outputs))
+    raise NotPossibleError("no array is kept as a sample")
+
+
 def _last_repeats_first(sample: bytes) -> bytes:
     lines = sample.splitlines(keepends=True)
     if len(lines) < 3 or lines[-1].rstrip() == lines[1].rstrip():
@@ -72,6 +91,12 @@ def _one_less(known: RowSample) -> RowSample:
 
 
 SAMPLE_MUTATIONS = (
+    Mutation(
+        "sample-value",
+        "one sampled element outside the tolerance",
+        ids("output-differs", "output-not-compared"),
+        replay_with(_sampled_value),
+    ),
     Mutation(
         "sampled-row",
         "another row in the sample of a table or text",

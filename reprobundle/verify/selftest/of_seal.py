@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 import msgspec
 
 from reprobundle.format.canonical import encode
-from reprobundle.format.digests import digest_bytes
-from reprobundle.format.policy import Tolerance
-from reprobundle.format.record import ContentMember, Fact, Memory, Randomness, Record
-from reprobundle.verify.selftest import altered_values as values
+from reprobundle.format.record import Fact, Memory, Randomness, Record
+from reprobundle.verify.selftest.forged import POLICY, RECORD, forged
 from reprobundle.verify.selftest.mutation import Made, Mutation, NotPossibleError
-from reprobundle.verify.selftest.subject import Subject, described, reference_member
+from reprobundle.verify.selftest.subject import Subject, reference_member
 
-RECORD = reference_member("record.json")
-POLICY = "policy.json"
 _UNKNOWN = Fact(unknown="taken out")
-
-
-def _forged(
-    subject: Subject,
-    what: str,
-    changed: Mapping[str, bytes] | None = None,
-    *,
-    without: frozenset[str] = frozenset(),
-) -> Made:
-    """Return a bundle sealed anew, with faithful replays of what it says now."""
-    forged = subject.seal("forged", changed, without=without)
-    own = Subject(forged, subject.folder / "own")
-    return Made(forged, what, own.echo().write(subject.folder / "own.rpr.zip"))
 
 
 def _edit(top: str, ending: str = "") -> Callable[[Subject], Iterator[Made]]:
@@ -41,38 +24,10 @@ def _edit(top: str, ending: str = "") -> Callable[[Subject], Iterator[Made]]:
                 break
         else:
             raise NotPossibleError(f"the bundle holds no file {top}…{ending}")
-        forged = subject.seal("forged", {path: subject.read(path) + b"\n"})
-        yield Made(forged, f"{path} edited", expect_id=subject.id)
+        sealed = subject.seal("forged", {path: subject.read(path) + b"\n"})
+        yield Made(sealed, f"{path} edited", expect_id=subject.id)
 
     return make
-
-
-# --- the policy
-
-
-def _loosened(subject: Subject, tolerance: Tolerance) -> dict[str, bytes]:
-    policy = subject.sealed.policy
-    if not policy.tolerances:
-        raise NotPossibleError("the policy holds no tolerance")
-    rows = tuple(
-        msgspec.structs.replace(row, tolerance=tolerance) for row in policy.tolerances
-    )
-    reason = {"author": "a forger", "reason": "so that it passes"}
-    changed = msgspec.structs.replace(policy, tolerances=rows, **reason)
-    return {POLICY: encode(changed)}
-
-
-def _loosened_later(subject: Subject) -> Iterator[Made]:
-    loose = _loosened(subject, Tolerance(rtol=0.5, atol=1.0, share=0.5))
-    forged = subject.seal("forged", loose)
-    yield Made(forged, "with the id from elsewhere", expect_id=subject.id)
-    replays = subject.echo().write(subject.folder / "true.rpr.zip")
-    yield Made(forged, "with replays of the true bundle", replays)
-
-
-def _vacuous(subject: Subject) -> Iterator[Made]:
-    loose = _loosened(subject, Tolerance(rtol=1e9, atol=1e9))
-    yield _forged(subject, "rtol and atol of 1e9", loose)
 
 
 # --- what the reference states
@@ -95,7 +50,7 @@ def _restated(
         left = tuple(one for one in record.members if one.name not in without)
         record = msgspec.structs.replace(record, members=left)
         paths = frozenset(map(reference_member, without)) & subject.roles.keys()
-        yield _forged(subject, "the reference", {RECORD: encode(record)}, without=paths)
+        yield forged(subject, "the reference", {RECORD: encode(record)}, without=paths)
 
     return make
 
@@ -116,17 +71,17 @@ def _unfinished(record: Record) -> Record:
 
 def _without_lock(subject: Subject) -> Iterator[Made]:
     locks = frozenset(path for path in subject.roles if path.startswith("lock/"))
-    yield _forged(subject, "the lockfiles", without=locks)
+    yield forged(subject, "the lockfiles", without=locks)
 
 
 def _without_policy(subject: Subject) -> Iterator[Made]:
-    forged = subject.seal("forged", without=frozenset({POLICY}))
-    yield Made(forged, "the policy")
+    sealed = subject.seal("forged", without=frozenset({POLICY}))
+    yield Made(sealed, "the policy")
 
 
 def _without_reference(subject: Subject) -> Iterator[Made]:
-    forged = subject.seal("forged", without=frozenset({RECORD}))
-    yield Made(forged, "the record of the reference")
+    sealed = subject.seal("forged", without=frozenset({RECORD}))
+    yield Made(sealed, "the record of the reference")
 
 
 def _without_inputs(subject: Subject) -> Iterator[Made]:
@@ -139,7 +94,7 @@ def _without_inputs(subject: Subject) -> Iterator[Made]:
         for read in subject.reference.reads
     )
     record = msgspec.structs.replace(subject.reference, reads=reads)
-    yield _forged(subject, "the inputs", {RECORD: encode(record)}, without=paths)
+    yield forged(subject, "the inputs", {RECORD: encode(record)}, without=paths)
 
 
 def _without_scripts(subject: Subject) -> Iterator[Made]:
@@ -151,62 +106,21 @@ def _without_scripts(subject: Subject) -> Iterator[Made]:
         for read in subject.reference.reads
     )
     record = msgspec.structs.replace(subject.reference, reads=reads)
-    yield _forged(subject, "the project", {RECORD: encode(record)}, without=paths)
+    yield forged(subject, "the project", {RECORD: encode(record)}, without=paths)
 
 
 def _output_and_record_disagree(subject: Subject) -> Iterator[Made]:
     for output in subject.reference.outputs:
         if output.stored == "here":
             path = reference_member(output.member)
-            forged = subject.seal("forged", {path: subject.read(path) + b"\n"})
-            yield Made(forged, f"{path}, the record left as it is")
+            sealed = subject.seal("forged", {path: subject.read(path) + b"\n"})
+            yield Made(sealed, f"{path}, the record left as it is")
             return
     raise NotPossibleError("the reference holds no output of its own")
 
 
-def _nan_on_both_sides(subject: Subject) -> Iterator[Made]:
-    output = values.float_output(subject.reference, subject.sealed.policy)
-    member = values.arrays_member(output)
-    path = reference_member(member)
-    data = values.with_array_changed(output, subject.read(path), values.with_nan)
-    new = described(subject.folder, output, data, member)
-    if output.arrays_member:
-        # The checkpoint itself stays as it is: nobody opens it.
-        new = msgspec.structs.replace(output, arrays=new.arrays)
-    record = msgspec.structs.replace(
-        subject.reference,
-        outputs=tuple(
-            new if one.name == output.name else one for one in subject.reference.outputs
-        ),
-        members=tuple(
-            ContentMember(
-                name=one.name, size_bytes=len(data), blake3=digest_bytes(data)
-            )
-            if one.name == member
-            else one
-            for one in subject.reference.members
-        ),
-    )
-    changed = {path: data, RECORD: encode(record)}
-    what = f"{output.name} with NaN in reference and replay"
-    yield _forged(subject, what, changed, without=_sharing(subject, path))
-
-
-def _sharing(subject: Subject, path: str) -> frozenset[str]:
-    """Return the members of the other runs that take their content from `path`."""
-    tops = tuple(
-        f"runs/{number}/"
-        for number, record in subject.sealed.runs.items()
-        if any(
-            path in (output.member, output.arrays_member) for output in record.outputs
-        )
-    )
-    return frozenset(one for one in subject.roles if one.startswith(tops))
-
-
 _NO_MEMORY = Memory(peak_rss_bytes=_UNKNOWN, peak_device_bytes=_UNKNOWN)
 _ID = frozenset({"expect-id"})
-_REPLAYED = frozenset({"replay-bundle", "expect-id"})
 
 SEAL_MUTATIONS = (
     Mutation("forge-script", "a script edited, sealed anew", _ID, _edit("project/")),
@@ -219,19 +133,6 @@ SEAL_MUTATIONS = (
         "an output edited, sealed anew, its record left as it was",
         frozenset({"run-members"}),
         _output_and_record_disagree,
-    ),
-    Mutation(
-        "loosen-later",
-        "tolerances loosened after the fact, sealed anew",
-        _REPLAYED,
-        _loosened_later,
-    ),
-    Mutation(
-        "vacuous-tolerance",
-        "tolerances that any value meets",
-        # The places of samples were derived from the policy that was there before.
-        frozenset({"vacuous-tolerance", "run-members"}),
-        _vacuous,
     ),
     Mutation("no-lockfile", "no lockfile", frozenset({"has-lockfile"}), _without_lock),
     Mutation(
@@ -282,11 +183,5 @@ SEAL_MUTATIONS = (
         "a reference that did not come to its end",
         frozenset({"reference-ending"}),
         _restated(_unfinished),
-    ),
-    Mutation(
-        "nan-on-both-sides",
-        "NaN in the same place of reference and replay",
-        frozenset({"nan-in-output"}),
-        _nan_on_both_sides,
     ),
 )

@@ -22,8 +22,11 @@ from reprobundle.verify.selftest.mutation import (
     Mutation,
     NotPossibleError,
 )
+from reprobundle.verify.selftest.of_both_sides import BOTH_SIDES_MUTATIONS
 from reprobundle.verify.selftest.of_bytes import BYTE_MUTATIONS
+from reprobundle.verify.selftest.of_copies import COPY_MUTATIONS
 from reprobundle.verify.selftest.of_devices import DEVICE_MUTATIONS
+from reprobundle.verify.selftest.of_policy import POLICY_MUTATIONS
 from reprobundle.verify.selftest.of_protocol import PROTOCOL_MUTATIONS
 from reprobundle.verify.selftest.of_reference import REFERENCE_MUTATIONS
 from reprobundle.verify.selftest.of_results import RESULT_MUTATIONS
@@ -36,9 +39,12 @@ from reprobundle.verify.verify import verify_bundle
 MUTATIONS: tuple[Mutation, ...] = (
     *BYTE_MUTATIONS,
     *SEAL_MUTATIONS,
+    *POLICY_MUTATIONS,
+    *BOTH_SIDES_MUTATIONS,
     *RESULT_MUTATIONS,
     *SAMPLE_MUTATIONS,
     *PROTOCOL_MUTATIONS,
+    *COPY_MUTATIONS,
     *DEVICE_MUTATIONS,
     *REFERENCE_MUTATIONS,
 )

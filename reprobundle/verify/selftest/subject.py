@@ -94,7 +94,7 @@ class Subject:
             if path not in without
         ]
         target = self.folder / f"{name}.rpb.zip"
-        write_bundle(target, sources, workers=1)
+        write_bundle(target, sources, workers=1, level=1, durable=False)
         return target
 
     def echo(self) -> Echo:
@@ -209,7 +209,8 @@ class Echo:
 
     def write(self, target: Path) -> Path:
         """Write the replays alone to `target` and return it."""
-        write_replay_file(target, [draft.tree() for draft in self.drafts])
+        trees = [draft.tree() for draft in self.drafts]
+        write_replay_file(target, trees, durable=False)
         return target
 
 
@@ -242,15 +243,13 @@ def reference_member(name: str) -> str:
 
 
 def _sealed(output: Output, number: int) -> Output:
-    if output.stored == "sample" and not output.member.startswith("runs/"):
-        member = f"runs/{number}/{output.member}"
-        return msgspec.structs.replace(output, member=member)
-    if output.stored != "here":
+    """Return the output as a replay describes it: its content is in the seal."""
+    if output.stored not in ("here", "sample") or output.member.startswith("runs/"):
         return output
     arrays = output.arrays_member
     return msgspec.structs.replace(
         output,
-        stored="sealed",
+        stored="sealed" if output.stored == "here" else "sample",
         member=f"runs/{number}/{output.member}",
         arrays_member=f"runs/{number}/{arrays}" if arrays else "",
     )
