@@ -17,7 +17,7 @@ import msgspec
 
 from reprobundle.errors import CommandFailedError, PackRefusedError
 from reprobundle.format.policy import Claim, Policy
-from reprobundle.format.record import STAND_IN, Command
+from reprobundle.format.record import STAND_IN, Command, LeftOutFile
 from reprobundle.format.writer import SealedBundle
 from reprobundle.pack.failure import judge_exit, last_line
 from reprobundle.pack.options import PackOptions
@@ -84,7 +84,7 @@ class PackJob:
             members=self.selected.contents.members,
             withheld=self.selected.withheld,
         )
-        done = self._told_of_excluded(self.assemble(run, role="reference"))
+        done = self._told_of_the_rest(self.assemble(run, role="reference"))
         refuse_unknown(self.selected.withholding, done.record.outputs, self.options)
         self._keep_draws(done)
         if not done.record.outputs and not self.options.expect_failure:
@@ -258,8 +258,18 @@ class PackJob:
         )
         return msgspec.structs.replace(self.policy, claims=claims)
 
-    def _told_of_excluded(self, done: Assembled) -> Assembled:
-        """Return the reference with a remark on each excluded file that it read."""
+    def _told_of_the_rest(self, done: Assembled) -> Assembled:
+        """Return the reference with what is not in the bundle, and what it read of it.
+
+        Files that nothing read are listed, excluded ones that were read remarked on.
+        """
+        stage = self.prepared.stage
+        left_out = tuple(
+            LeftOutFile(name=name, size_bytes=stage.path(name).stat().st_size)
+            for name in self.selected.contents.left_out
+        )
+        record = msgspec.structs.replace(done.record, left_out=left_out)
+        done = dataclasses.replace(done, record=record)
         read = self.selected.withholding.excluded & done.accesses.read
         repeats = "repeat" in self.options.passes
         return with_remarks(done, excluded_remarks(read, repeats=repeats))

@@ -107,7 +107,7 @@ class Packed:
         truth: Record of the float64 run, or None if it was not made.
         counterparts: Records of the run on each further device.
         repeatable: Whether all agree under the policy; None if there is no repeat.
-        left_out: Project files that are not in the bundle: large and never read.
+        unread: Project files that are in the bundle, and nothing was seen to read them.
         excluded: Files that are not in the bundle because the author said so.
     """
 
@@ -116,7 +116,7 @@ class Packed:
     reference: Record
     repeats: tuple[Record, ...]
     repeatable: bool | None
-    left_out: tuple[str, ...]
     excluded: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     truth: Record | None = None
     counterparts: tuple[Record, ...] = ()

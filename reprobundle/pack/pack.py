@@ -19,6 +19,7 @@ from reprobundle.run.command import DEVICE
 from reprobundle.run.finished import Assembled
 from reprobundle.run.project import find_project
 from reprobundle.run.space import require_writable
+from reprobundle.run.unread import unread_members
 
 
 def pack(
@@ -66,7 +67,7 @@ def pack(
         ),
         truth=next(iter(_of_role(runs, "truth")), None),
         repeatable=job.repeatable,
-        left_out=tuple(job.selected.contents.left_out),
+        unread=_unread(sealed, runs),
         excluded=tuple(sorted(prepared.withholding.excluded)),
     )
 
@@ -103,6 +104,12 @@ def _repeated(passes: list[Assembled]) -> tuple[Assembled, list[Assembled]]:
     """Return the measured pass on one device, with its repeats."""
     measured, *others = passes
     return measured, [run for run in others if run.record.pass_name == "repeat"]
+
+
+def _unread(sealed: SealedBundle, runs: list[Assembled]) -> tuple[str, ...]:
+    paths = (member.path for member in sealed.members)
+    found = unread_members(paths, [run.record for run in runs])
+    return tuple(path.removeprefix("project/") for path in found)
 
 
 def _of_role(runs: list[Assembled], role: str) -> tuple[Record, ...]:

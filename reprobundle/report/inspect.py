@@ -18,6 +18,7 @@ from reprobundle.report.recorded import (
 )
 from reprobundle.report.screen import Line, Screen, Span, Style
 from reprobundle.report.stated import policy_lines
+from reprobundle.report.unread import unread_lines
 from reprobundle.report.view import BundleView, RunView, view
 from reprobundle.verify.devices import device_of, missing_mps
 from reprobundle.verify.float64 import site_texts
@@ -42,6 +43,8 @@ def render_inspect(
     sections = [_identity(bundle, screen), _members(bundle, screen, verbose=verbose)]
     if bundle.runs:
         sections += _reference(bundle.runs[0], screen, verbose=verbose)
+        left_out = bundle.runs[0].record.left_out
+        sections.append(unread_lines(bundle.unread, left_out, screen, verbose=verbose))
     sections += [
         policy_lines(bundle.policy, screen, verbose=verbose),
         _float64(bundle.runs, screen, verbose=verbose),

@@ -10,6 +10,7 @@ from reprobundle.pack.options import Packed
 from reprobundle.report import text
 from reprobundle.report.layout import paragraph, unbroken
 from reprobundle.report.screen import Line, Screen, Style
+from reprobundle.report.unread import left_out_words, unread_words
 
 LISTED = 12
 
@@ -45,10 +46,10 @@ def _told(packed: Packed) -> Iterator[tuple[str, str, Style]]:
                 _remark(remark),
                 "bad" if remark.severity == "failure" else "warn",
             )
-    if packed.left_out:
-        count = text.plural(len(packed.left_out), "large file")
-        words = f"{count} that nothing read, such as {packed.left_out[0]}"
-        yield "left out", f"{words} (add with --input)", "warn"
+    if packed.unread:
+        yield "unread", unread_words(packed.unread), "dim"
+    if record.left_out:
+        yield "left out", left_out_words(record.left_out), "dim"
     yield from _listed("excluded", list(packed.excluded))
     yield from _listed("withheld", [_withheld(one) for one in record.withheld])
     size = text.size(packed.sealed.size_bytes)

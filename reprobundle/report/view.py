@@ -19,6 +19,7 @@ from reprobundle.format.manifest import Manifest
 from reprobundle.format.policy import Policy
 from reprobundle.format.reader import Bundle
 from reprobundle.format.record import Count, MemorySample, MemorySeries, Record
+from reprobundle.run.unread import unread_members
 from reprobundle.verify.timing import without_duration
 
 POLICY_MEMBER = "policy.json"
@@ -85,6 +86,7 @@ class BundleView(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         runs: The sealed runs by number; the first one is the reference.
         replays: The attached replays, in the order of attaching.
         signatures: Names of the files below ``signatures/``; none is checked here.
+        unread: Files of the project that no run was seen to read, by their names.
     """
 
     schema: Literal["reprobundle/view/1"] = "reprobundle/view/1"
@@ -97,6 +99,7 @@ class BundleView(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     runs: tuple[RunView, ...]
     replays: tuple[ReplayView, ...]
     signatures: tuple[str, ...]
+    unread: tuple[str, ...] = ()
 
 
 def view(bundle: Bundle) -> BundleView:
@@ -111,6 +114,8 @@ def view(bundle: Bundle) -> BundleView:
         DigestError: A sealed document is not what was sealed.
     """
     has_lock = LOCK_MEMBER in bundle.members
+    runs = tuple(_run(bundle, number) for number in _run_numbers(bundle))
+    unread = unread_members(bundle.members, [run.record for run in runs])
     return BundleView(
         bundle=bundle.id,
         size_bytes=bundle.size_bytes,
@@ -118,9 +123,10 @@ def view(bundle: Bundle) -> BundleView:
         manifest=bundle.manifest,
         policy=_sealed(bundle, POLICY_MEMBER, Policy),
         lock=_sealed(bundle, LOCK_MEMBER, Lock) if has_lock else None,
-        runs=tuple(_run(bundle, number) for number in _run_numbers(bundle)),
+        runs=runs,
         replays=tuple(_replay(bundle, replay_id) for replay_id in bundle.replay_ids),
         signatures=bundle.signatures,
+        unread=tuple(path.removeprefix("project/") for path in unread),
     )
 
 

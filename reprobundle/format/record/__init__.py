@@ -25,7 +25,12 @@ from reprobundle.format.record.devices import (
 )
 from reprobundle.format.record.document import RECORD_SCHEMA, STAND_IN, Record
 from reprobundle.format.record.experiment import Experiment
-from reprobundle.format.record.files import ContentMember, FileRead, WithheldFile
+from reprobundle.format.record.files import (
+    ContentMember,
+    FileRead,
+    LeftOutFile,
+    WithheldFile,
+)
 from reprobundle.format.record.memory import (
     AllocatorCall,
     Growth,
@@ -96,6 +101,7 @@ __all__ = [
     "GrowthKind",
     "InputShape",
     "LeftOperator",
+    "LeftOutFile",
     "Loader",
     "MappedCall",
     "Memory",

@@ -6,7 +6,12 @@ import msgspec
 
 from reprobundle.format.record.devices import Devices
 from reprobundle.format.record.experiment import Experiment
-from reprobundle.format.record.files import ContentMember, FileRead, WithheldFile
+from reprobundle.format.record.files import (
+    ContentMember,
+    FileRead,
+    LeftOutFile,
+    WithheldFile,
+)
 from reprobundle.format.record.memory import Memory
 from reprobundle.format.record.outcome import Outcome, Remark, Restart
 from reprobundle.format.record.outputs import Output
@@ -54,6 +59,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         reference_by: For a replay, who states that it is the Linux reference of a
             bundle packed elsewhere; empty for any other run. It is stated, not proven.
         withheld: Those of these files that the bundle holds by digest only.
+        left_out: Large files of the project that are not in the bundle because nothing
+            read them; in the reference only.
         experiment: For a replay that was to differ from its reference in one thing;
             None for any other run. It decides nothing (spec.md, section 7.2).
     """
@@ -96,6 +103,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     remarks: tuple[Remark, ...]
     members: tuple[ContentMember, ...]
     withheld: tuple[WithheldFile, ...] = ()
+    left_out: tuple[LeftOutFile, ...] = ()
     reference_by: str = ""
     experiment: Experiment | None = None
 

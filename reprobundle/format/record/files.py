@@ -48,6 +48,20 @@ class WithheldFile(
     blake3: Digest
 
 
+class LeftOutFile(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """A file of the project that no run read and the bundle does not hold.
+
+    Attributes:
+        name: Path below the project.
+        size_bytes: Its size when the run started; only large files are left out.
+    """
+
+    name: str
+    size_bytes: Count
+
+
 class ContentMember(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 ):
