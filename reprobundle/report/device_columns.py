@@ -19,18 +19,35 @@ MOST_ROWS = 24
 SAME = "bit-identical"
 
 
+class Row(NamedTuple):
+    """One output, or one number in it.
+
+    Attributes:
+        name: Its name, indented where it is a number.
+        references: What each sealed run has there.
+        cells: What each device's replay has there, or how near it came.
+    """
+
+    name: str
+    references: tuple[str, ...]
+    cells: tuple[str, ...]
+
+
 class DeviceColumns(NamedTuple):
-    """One table: the reference, then one column for each device.
+    """One table: the references, then one column for each device.
 
     Attributes:
         claim: Whose outputs these are.
-        devices: Names of the columns.
-        rows: Name of an output or number, the reference's side, one cell each.
+        references: Headings of the sealed runs that the replays were judged against:
+            one, or one for each device that has a sealed run of its own.
+        devices: Headings of the replays.
+        rows: The rows.
     """
 
     claim: str
+    references: tuple[str, ...]
     devices: tuple[str, ...]
-    rows: tuple[tuple[str, str, tuple[str, ...]], ...]
+    rows: tuple[Row, ...]
 
 
 def device_columns(report: Report) -> list[DeviceColumns]:
@@ -52,20 +69,42 @@ def _table(claim: str, group: Sequence[Judgement]) -> DeviceColumns:
     names = dict.fromkeys(
         output.name for one in latest.values() for output in one.outputs
     )
-    rows = [row for name in names for row in _rows(name, list(latest.values()))]
-    several = len({one.against for one in latest.values()}) > 1
-    names_of = (
-        f"{device} (of run {one.against})" if several else device
-        for device, one in latest.items()
+    columns = list(latest.values())
+    sealed = list(dict.fromkeys(one.against for one in columns))
+    rows = [row for name in names for row in _rows(name, columns, sealed)]
+    return DeviceColumns(
+        claim,
+        _headings(columns, sealed),
+        tuple(_heading(one, several=len(sealed) > 1) for one in columns),
+        tuple(rows[:MOST_ROWS]),
     )
-    return DeviceColumns(claim, tuple(names_of), tuple(rows[:MOST_ROWS]))
 
 
-def _rows(
-    name: str, columns: Sequence[Judgement]
-) -> list[tuple[str, str, tuple[str, ...]]]:
+def _headings(columns: Sequence[Judgement], sealed: Sequence[int]) -> tuple[str, ...]:
+    if len(sealed) < 2:
+        return ("reference",)
+    kinds = {one.against: _sealed_on(one) for one in columns}
+    return tuple(f"run {number}, {kinds[number]}".rstrip(", ") for number in sealed)
+
+
+def _heading(one: Judgement, *, several: bool) -> str:
+    # Where the sealed run is one of the same device, nobody needs to be told which.
+    plain = not several or _sealed_on(one) == one.device
+    return one.device if plain else f"{one.device} (of run {one.against})"
+
+
+def _sealed_on(one: Judgement) -> str:
+    """Return the device of the sealed run that a replay was judged against."""
+    return next((found.got for found in one.findings if found.id == "same-run"), "")
+
+
+def _rows(name: str, columns: Sequence[Judgement], sealed: Sequence[int]) -> list[Row]:
     outputs = [_find(one, name) for one in columns]
-    rows = [(name, _size(outputs), tuple(map(_cell, outputs)))]
+    sizes = tuple(
+        _size([o for o, one in zip(outputs, columns, strict=True) if one.against == at])
+        for at in sealed
+    )
+    rows = [Row(name, sizes, tuple(map(_cell, outputs)))]
     numbers = dict.fromkeys(
         part.name
         for output in outputs
@@ -74,20 +113,17 @@ def _rows(
     )
     for number in numbers:
         parts = [_part(output, number) for output in outputs]
-        first, known = next(
-            (
-                (one.against, part.expected)
-                for one, part in zip(columns, parts, strict=True)
-                if part is not None
-            ),
-            (0, ""),
-        )
-        # What equals another sealed run does not equal the value in this row.
+        known = {
+            one.against: part.expected
+            for one, part in zip(columns, parts, strict=True)
+            if part is not None and part.expected
+        }
         cells = tuple(
-            _number(part, known if one.against == first else SAME)
+            _number(part, known.get(one.against, SAME))
             for one, part in zip(columns, parts, strict=True)
         )
-        rows.append((f"  {number}", known, cells))
+        references = tuple(known.get(at, text.NOTHING) for at in sealed)
+        rows.append(Row(f"  {number}", references, cells))
     return rows
 
 
@@ -112,15 +148,16 @@ def _size(outputs: Sequence[OutputComparison | None]) -> str:
 def _cell(output: OutputComparison | None) -> str:
     if output is None:
         return text.NOTHING
-    if output.result == "bit-identical":
-        return "bit-identical"
+    if output.result == SAME:
+        return SAME
     errors = [
         as_float(part.max_abs) for part in output.parts if part.max_abs is not None
     ]
     if not errors:
         return output.result
     largest: float = max(errors, key=lambda value: (math.isnan(value), value))
-    return f"{output.result}, max abs {text.number(largest)}"
+    word = output.result.removesuffix("-tolerance")
+    return f"{word}, abs {largest:.2g}"
 
 
 def _number(part: ArrayComparison | None, known: str) -> str:

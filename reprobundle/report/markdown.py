@@ -133,10 +133,11 @@ def machine(record: Record) -> str:
 
 def _devices(report: Report) -> Iterator[str]:
     for one in device_columns(report):
-        columns = (f"claim {code(one.claim)}", "reference", *map(code, one.devices))
+        heads = (*map(words, one.references), *map(code, one.devices))
+        columns = (f"claim {code(one.claim)}", *heads)
         rows = [
-            (code(name.strip()), code(reference), *map(code, cells))
-            for name, reference, cells in one.rows
+            (code(name.strip()), *map(code, references), *map(code, cells))
+            for name, references, cells in one.rows
         ]
         yield table(columns, rows)
 

@@ -107,12 +107,12 @@ def _devices(report: Report, screen: Screen) -> list[Line]:
     for one in device_columns(report):
         columns = (
             Column(f"claim {one.claim}", least=16),
-            Column("reference", least=10),
+            *(Column(reference, least=10) for reference in one.references),
             *(Column(device, least=16) for device in one.devices),
         )
         rows: list[Row] = [
-            (Span(name), Span(reference), *map(Span, cells))
-            for name, reference, cells in one.rows
+            (Span(name), *map(Span, references), *map(Span, cells))
+            for name, references, cells in one.rows
         ]
         lines += [BLANK, *table(screen, columns, rows)]
     return lines

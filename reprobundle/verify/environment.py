@@ -104,6 +104,10 @@ MOMENTARY: tuple[str, ...] = (
 _AGAIN = ("end.", "at_torch.")
 NOT_RECORDED = "not recorded"
 _UNSET = "env.unset"
+_UNSET_VALUE = "(unset)"
+# Values that mean what an unset variable means. A replay on MPS sets the fallback
+# variable to 0 itself; torch reads no variable and 0 alike (MPSFallback.mm).
+_SAME_AS_UNSET = {"env.PYTORCH_ENABLE_MPS_FALLBACK": {_UNSET_VALUE, "0"}}
 TRACKED = "replay.environment.differences"
 
 
@@ -146,7 +150,7 @@ def _unset(record: Record) -> dict[str, Fact]:
     """Return the variables that are known not to have been set."""
     fact = record.environment.get(_UNSET)
     names = fact.value if fact is not None and isinstance(fact.value, tuple) else ()
-    return {f"env.{name}": Fact(value="(unset)", source=_UNSET) for name in names}
+    return {f"env.{name}": Fact(value=_UNSET_VALUE, source=_UNSET) for name in names}
 
 
 def _differences(
@@ -159,6 +163,8 @@ def _differences(
             if _text(b) != _text(a) and (_is_known(b) or _is_known(a)):
                 yield _difference(name, b, a, None)
         elif b is not None and a is not None and b.value != a.value:
+            if {b.value, a.value} == _SAME_AS_UNSET.get(name):
+                continue
             yield _difference(name, b, a, numeric_kind(name))
 
 

@@ -263,3 +263,15 @@ def test_a_fact_that_changes_numbers_says_what_it_changes(records):
     assert found["torch.allow_tf32"].why == "TF32 keeps 10 mantissa bits of a product"
     assert found["torch.allow_tf32"].grade == "numeric"
     assert (found["cpu.model"].grade, found["cpu.model"].why) == ("other", "")
+
+
+@pytest.mark.parametrize(("value", "differs"), [("0", False), ("1", True)])
+def test_the_fallback_variable_that_a_replay_sets_to_off_is_no_drift(
+    records, value, differs
+):
+    name = "env.PYTORCH_ENABLE_MPS_FALLBACK"
+    unset = {"env.unset": Fact(value=(name[4:],), source="os.environ")}
+    pair = records(unset, {name: Fact(value=value, source="os.environ")})
+    assert (name in differences(pair)) == differs
+    (found,) = environment_findings(pair, "environment-drift")
+    assert found.outcome == ("warn" if differs else "pass")
