@@ -97,7 +97,7 @@ def judge(
         first = (reference, sides[0])
         bands = judge_bands(claim, first, (replay, content))
         findings += check_bands(claim, bands)
-        truths = compare_truth(bundle, sealed, replay, content)
+        truths = compare_truth(bundle, sealed, number, replay, content)
         findings += check_nearer(truths)
         differences = compare_environments(reference, replay)
         findings += _about_run(

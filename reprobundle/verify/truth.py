@@ -18,41 +18,57 @@ from reprobundle.format.record import Output, Randomness, Record, number
 from reprobundle.verify.checks import finding
 from reprobundle.verify.content import Content
 from reprobundle.verify.content import sealed as sealed_content
+from reprobundle.verify.devices import device_of
 from reprobundle.verify.ending import is_finished
 from reprobundle.verify.rules import ignores, rule_for
-from reprobundle.verify.sealed import REFERENCE_RUN, Sealed
+from reprobundle.verify.sealed import Sealed
 
 # Two correct float32 sums of one series differ in their errors by such a factor.
 CLEARLY = 2.0
+_ACCELERATED = ("torch.cuda", "torch.mps")
 _COMPARABLE = ("arrays", "table", "document")
 
 
 def check_truth(sealed: Sealed) -> Iterator[Finding]:
-    """Yield whether the bundle holds a float64 run that can serve as a truth."""
+    """Yield whether the float64 run can serve as a truth, for each device's run.
+
+    One run in float64 serves them all: it is a truth about every sealed run that drew
+    the same numbers from the same files.
+    """
     if sealed.truth is None:
         reason = "no float64 run was asked for"
         yield finding("truth-made", "not-applicable", reason)
         return
     number_, truth = sealed.truth
-    where = f"runs/{number_}"
-    problem = unusable(sealed.reference, truth)
+    for at, main in sealed.mains:
+        # One run needs no name; of several, each finding says which it is about.
+        of = "" if len(sealed.mains) == 1 else f" (run {at}, on {device_of(main)})"
+        yield _about(main, truth, where=f"runs/{number_}", of=of)
+
+
+def _about(main: Record, truth: Record, *, where: str, of: str) -> Finding:
+    problem = unusable(main, truth)
     if problem:
-        yield finding(
+        return finding(
             "truth-made",
             "not-checked",
-            problem,
+            f"{problem}{of}",
             where=where,
             advice="see docs/truth.md",
         )
-        return
     done = truth.promotion
     count = done.operators if done is not None else 0
-    note = f"{count:,} operators ran in float64 and none in less"
-    yield finding("truth-made", "pass", note, where=where)
+    note = f"{count:,} operators ran in float64 and none in less{of}"
+    return finding("truth-made", "pass", note, where=where)
 
 
 def unusable(reference: Record, truth: Record) -> str:
-    """Return why a float64 run is no truth about the reference; empty if it is one."""
+    """Return why a float64 run is no truth about a sealed run; empty if it is one.
+
+    Args:
+        reference: The main command's measured run on one device.
+        truth: Its run in float64 on the CPU.
+    """
     if not is_finished(truth) or truth.outcome.exit_status:
         error = truth.outcome.error
         detail = f": {error.type}: {error.message}" if error else ""
@@ -91,7 +107,8 @@ def _draws(reference: Record, truth: Record) -> str:
             f"the reference ran on {accelerated[0]} with draws of its own generator, "
             "which the CPU does not have: pack with --rng portable"
         )
-    names = [name for name in expected.final if not name.startswith("torch.cuda")]
+    # What an accelerator's own generator is left at says nothing about the CPU's.
+    names = [name for name in expected.final if not name.startswith(_ACCELERATED)]
     if not names:
         return "the generators' states at the end of the reference are not known"
     for name in sorted(names):
@@ -110,29 +127,31 @@ def _rested(randomness: Randomness, name: str) -> bool:
 
 
 def compare_truth(
-    bundle: Bundle, sealed: Sealed, replay: Record, content: Content
+    bundle: Bundle, sealed: Sealed, number_: int, replay: Record, content: Content
 ) -> tuple[TruthComparison, ...]:
     """Return both sides' error against the float64 run; empty without a usable one.
 
     Args:
         bundle: The bundle.
         sealed: Its decoded documents.
-        replay: A replay of the main command.
+        number_: The sealed run that the replay is judged against.
+        replay: A replay of the main command, on whatever device.
         content: Where its content lies.
     """
-    if sealed.truth is None or replay.runs != REFERENCE_RUN:
+    reference = dict(sealed.mains).get(number_)
+    if sealed.truth is None or reference is None:
         return ()
     place, truth = sealed.truth
-    if unusable(sealed.reference, truth):
+    if unusable(reference, truth):
         return ()
     sides = (
         (truth, sealed_content(bundle, place, truth)),
-        (sealed.reference, sealed_content(bundle, REFERENCE_RUN, sealed.reference)),
+        (reference, sealed_content(bundle, number_, reference)),
         (replay, content),
     )
     found = (
         _compared(sealed, output, sides)
-        for output in sealed.reference.outputs
+        for output in reference.outputs
         if output.kind in _COMPARABLE and _is_compared(sealed, output.name)
     )
     return tuple(one for one in found if one is not None)

@@ -223,3 +223,50 @@ def test_json_has_the_errors(told):
     decoded = json.loads(report_json(told))
     truths = decoded["judgements"][0]["truths"]
     assert [one["worse"] for one in truths] == ["replay", "neither"]
+
+
+def of_device(device, **changes):
+    devices = Devices(
+        requested=device,
+        observed=(device,),
+        fallback="none-possible",
+        reason="no device with automatic CPU fallback was there",
+    )
+    return {"devices": devices, "phases": (), "randomness": DRAWN, **changes}
+
+
+@pytest.fixture
+def two_devices(bench):
+    """Return a bundle with runs on CUDA, with its own draws, and on the CPU."""
+    bench_with(bench, outputs(EXACT, 0.5))
+    bench.reference = Run(narrow(1e-6, 0.5 + 1e-6), of_device("cuda"))
+    bench.counterparts = (Run(narrow(1e-5, 0.5 + 1e-6), of_device("cpu")),)
+    return bench.pack()
+
+
+def test_a_replay_of_a_further_device_is_compared_with_the_truth_too(two_devices):
+    two_devices.replay(Run(narrow(1e-3)), **of_device("cpu"))
+    report = two_devices.verify()
+    assert report.judgements[-1].against == 3
+    found = by_name(report)["a.npy"]
+    assert found.worse == "replay"
+    # Not the error of run 1, which has no truth.
+    assert found.reference_max == pytest.approx(1e-5, rel=0.1)
+
+
+def test_each_sealed_run_is_asked_whether_the_truth_is_one_about_it(two_devices):
+    two_devices.replay(Run(narrow(1e-3)), **of_device("cuda"))
+    report = two_devices.verify()
+    told = [one for one in report.findings if one.id == "truth-made"]
+    assert [one.outcome for one in told] == ["not-checked", "pass"]
+    assert told[0].reason.endswith("(run 1, on cuda)")
+    assert told[1].reason.endswith("(run 3, on cpu)")
+    assert report.judgements[-1].truths == ()
+
+
+def test_what_the_generator_of_mps_was_left_at_says_nothing_about_the_cpus(bench):
+    left = {**GOOD, "torch.mps": "m", "torch.cuda:0": "c"}
+    drawn = Randomness(seed=0, final=left, drawn=Drawn(mode="portable"))
+    on_mps = of_device("mps")["devices"]
+    bench_with(bench, outputs(EXACT, 0.5), reference=drawn, devices=on_mps)
+    assert about(bench.verify()).outcome == "pass"
