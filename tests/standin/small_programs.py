@@ -1,9 +1,10 @@
 """Run small programs on a device and print the operators each of them called.
 
-    python small_programs.py cpu|mps [unwatched]
+    python small_programs.py cpu|mps [unwatched|profiled]
 
 One JSON line: program → sorted operators, or the error in one line. Unwatched, somebody
-else looks at the operators, and the list is empty.
+else looks at the operators, and the list is empty; profiled, it holds those that
+enclose an ``aten::_to_cpu`` in torch's profile: those that fell back to the CPU.
 """
 
 # ruff: noqa: N812, T201, BLE001
@@ -20,7 +21,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 device = sys.argv[1]
-unwatched = sys.argv[2:] == ["unwatched"]
+watched = sys.argv[2] if sys.argv[2:] else ""
 
 TRAINED = {
     "conv1d": ("nn.Conv1d(3, 4, 3)", (1, 3, 8)),
@@ -77,7 +78,9 @@ PLAIN = {
     "nll": "F.nll_loss(r(2, 3), torch.tensor([1, 2], device=d)).backward()",
     "cosine": "F.cosine_similarity(r(2, 3), r(2, 3)).sum().backward()",
     "ctc": "F.ctc_loss(r(5, 1, 4).log_softmax(-1), torch.tensor([[1, 2]], device=d),"
-    " torch.tensor([5]), torch.tensor([2])).backward()",
+    " (5,), (2,)).backward()",
+    "ctc_tensors": "F.ctc_loss(r(5, 1, 4).log_softmax(-1), torch.tensor([[1, 2]],"
+    " device=d), torch.tensor([5]), torch.tensor([2])).backward()",
     "grid": "F.grid_sample(r(1, 1, 4, 4), torch.zeros(1, 2, 2, 2, device=d),"
     " align_corners=False).sum().backward()",
     "svd": "torch.linalg.svd(r(3, 3))",
@@ -151,12 +154,26 @@ def called(name, source):
     place = {"torch": torch, "nn": nn, "F": F, "d": device, "r": random}
     file = str(Path(__file__).resolve().parent / f"{name}.py")
     linecache.cache[file] = (len(source), None, [source + "\n"], file)
-    with contextlib.nullcontext(Called()) if unwatched else Called() as mode:
+    with watcher() as seen:
         try:
             exec(compile(source, file, "exec"), place)
         except Exception as error:
             return [f"error: {type(error).__name__}: {error}"[:200]]
-    return sorted(mode.names)
+    if watched == "profiled":
+        return sorted(fallen_back(seen.events()))
+    return sorted(seen.names) if seen else []
+
+
+def watcher():
+    if watched == "profiled":
+        return torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
+    return contextlib.nullcontext() if watched else Called()
+
+
+def fallen_back(events):
+    for event in events:
+        if event.name == "aten::_to_cpu" and event.cpu_parent is not None:
+            yield event.cpu_parent.name
 
 
 trained = {
