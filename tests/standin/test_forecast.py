@@ -38,9 +38,16 @@ DIFFERENT = {
 }
 # What these programs have done on the CPU before anything is moved: first weights are
 # drawn there, and optimizers count their steps there. The last is a profiler's mark.
-ON_THE_HOST = set(
-    "_local_scalar_dense empty fill normal profiler scalar_tensor uniform zero".split()
-)
+ON_THE_HOST = {
+    "_local_scalar_dense",
+    "empty",
+    "fill",
+    "normal",
+    "profiler",
+    "scalar_tensor",
+    "uniform",
+    "zero",
+}
 FEWEST_PROGRAMS = 70
 
 
