@@ -40,9 +40,7 @@ def admit(
         SensitiveContentError: Something was not allowed.
         BadCallError: `allowed` names a kind that does not exist.
     """
-    gate = Gate(
-        [*allowed, *_allowed_by_author(references)], home=str(home or Path.home())
-    )
+    gate = Gate([*allowed, *allowed_by(references)], home=str(home or Path.home()))
     try:
         gate.check_sources(source for run in records for source in _sources(run))
     except SensitiveContentError as error:
@@ -56,12 +54,19 @@ def admit(
     return [with_remarks(first, gate.remarks()), *rest]
 
 
-def _allowed_by_author(references: Iterable[Record]) -> Iterator[str]:
-    for record in references:
-        for remark in record.remarks:
-            if remark.id == ALLOWED:
-                path, _, line = remark.where.rpartition(":")
-                yield path if path and line.isdigit() else remark.where
+def allowed_by(records: Iterable[Record]) -> list[str]:
+    """Return the places that records say were allowed when they were made."""
+    return [
+        _place(remark.where)
+        for record in records
+        for remark in record.remarks
+        if remark.id == ALLOWED
+    ]
+
+
+def _place(where: str) -> str:
+    path, _, line = where.rpartition(":")
+    return path if path and line.isdigit() else where
 
 
 def _sources(run: Assembled) -> Iterator[Source]:

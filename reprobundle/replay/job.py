@@ -18,7 +18,7 @@ from typing import Literal
 import msgspec
 
 from reprobundle.errors import EnvironmentUnusableError
-from reprobundle.format.attach import attach_replay, write_replay_file
+from reprobundle.format.attach import Tree, attach_replay, write_replay_file
 from reprobundle.format.canonical import encode
 from reprobundle.format.record import (
     STAND_IN,
@@ -40,6 +40,7 @@ from reprobundle.replay.externals import external_reads, placed
 from reprobundle.replay.extracted import extract_files
 from reprobundle.replay.options import ReplayOptions
 from reprobundle.replay.plan import PlannedRun, ReplayPlan
+from reprobundle.replay.refused import kept_aside
 from reprobundle.run.asked import parse_asked
 from reprobundle.run.assemble import assemble
 from reprobundle.run.availability import Obstacle, obstacle
@@ -336,23 +337,30 @@ class ReplayJob:
             SensitiveContentError: They hold what nobody allowed to be handed on.
         """
         references = [run.record for run in self.plan.runs]
-        records = admit(records, references, self.options.allow_sensitive)
-        trees = [
-            (
-                encode(assembled.record),
-                [
-                    Source(name, _role(name), path)
-                    for name, path in sorted(assembled.content.items())
-                ],
-            )
-            for assembled in records
-        ]
+        name = f"{self.plan.bundle[:12]}-{self.occasion}"
+        with kept_aside(self.options.bundle, _trees(records), name):
+            records = admit(records, references, self.options.allow_sensitive)
+        trees = _trees(records)
         if self.options.record_file is not None:
             return write_replay_file(self.options.record_file, trees)
         return [
             attach_replay(self.options.bundle, record, sources)
             for record, sources in trees
         ]
+
+
+def _trees(records: list[Assembled]) -> list[Tree]:
+    """Return the records with their files, as they are attached."""
+    return [
+        (
+            encode(assembled.record),
+            [
+                Source(name, _role(name), path)
+                for name, path in sorted(assembled.content.items())
+            ],
+        )
+        for assembled in records
+    ]
 
 
 def _loaded_torch(done: list[Assembled], reference: Record) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import stat
 import zipfile
 
 import pytest
@@ -130,9 +132,10 @@ if os.path.exists({marker!r}):
 
 
 def replayed(bundle, *options):
-    return reprobundle(
-        "replay", bundle, "--yes", "--passes", "measured", "-q", *options
-    )
+    # Where records that are refused are kept aside.
+    state = {"XDG_STATE_HOME": str(bundle.parent / "state")}
+    common = (bundle, "--yes", "--passes", "measured", "-q")
+    return reprobundle("replay", *common, *options, env=state)
 
 
 def attached(bundle):
@@ -191,6 +194,54 @@ def test_what_the_author_allowed_is_attached_and_what_nobody_allowed_is_not(leak
         ("sensitive-allowed", "stdout.txt:1") in remarks
         for remarks in attached(bundle).values()
     ), done.err
+
+
+def test_a_refused_record_is_kept_aside_and_attached_without_another_run(leaking):
+    bundle, marker = leaking
+    marker.touch()
+    state = bundle.parent / "state"
+    shutil.rmtree(state, ignore_errors=True)
+    done = replayed(bundle)
+    (kept,) = (state / "reprobundle/refused").iterdir()
+    assert done.status == 20
+    allow = ("--allow-sensitive", "huggingface-token@stdout.txt")
+    assert f"reprobundle attach {bundle} {kept} {' '.join(allow)}" in done.err
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
+    assert TOKEN.encode() in kept.read_bytes()
+
+    before = bundle.read_bytes()
+    variables = {"XDG_STATE_HOME": str(state)}
+    again = reprobundle("attach", bundle, kept, env=variables)
+    assert again.status == 20
+    assert "nothing is attached: stdout.txt:1 (huggingface-token)" in again.err
+    assert not tells(again.out + again.err)
+    assert bundle.read_bytes() == before
+    assert kept.exists()
+
+    known = set(attached(bundle))
+    taken = reprobundle("attach", bundle, kept, *allow, env=variables)
+    assert taken.status == 0, taken.err
+    (new,) = set(attached(bundle)) - known
+    assert ("sensitive-allowed", "stdout.txt:1") in attached(bundle)[new]
+    assert f"attached replay {new}" in taken.out
+    assert not kept.exists()
+    verdict = reprobundle("verify", bundle).out
+    assert "TAMPERED" not in verdict
+    assert "UNREADABLE" not in verdict
+    assert new[:12] in verdict
+
+
+def test_what_a_record_says_was_allowed_needs_no_second_yes(leaking):
+    bundle, marker = leaking
+    marker.touch()
+    alone = bundle.with_name("mine.rpr.zip")
+    allow = ("--allow-sensitive", "huggingface-token@stdout.txt")
+    # It prints a process id, so its verdict is no; the record is written all the same.
+    assert replayed(bundle, "--record", alone, *allow).status == 10
+    done = reprobundle("attach", bundle, alone)
+    assert done.status == 0, done.err
+    assert alone.exists(), "a file of the user's own is never deleted"
 
 
 def test_a_kind_that_does_not_exist_is_told_before_the_replay_runs(leaking):
