@@ -193,7 +193,7 @@ def test_a_damaged_bundle_is_no_subject(bench):
 
 
 def test_the_page_has_the_tables_of_the_mutations():
-    tool = [sys.executable, "tools/selftest_tables.py", "--check"]
+    tool = [sys.executable, "tools/verify_tables.py", "--check"]
     result = subprocess.run(tool, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
 

@@ -18,7 +18,7 @@ class Case(NamedTuple):
     """Everything a rule may look at.
 
     Attributes:
-        bundle: Name of the bundle file, for the commands.
+        bundle: Name of the bundle file, quoted for a shell.
         reference, replay: Both records.
         comparisons: Their outputs.
         differences: Their environments.

@@ -6,20 +6,26 @@ import shlex
 from collections.abc import Callable
 
 from reprobundle.verify.causes.case import Case, Seen
+from reprobundle.verify.causes.commands import filled, packed, replayed
 
 
 def saw(*names: str, command: str = "") -> Callable[[Case], Seen]:
     """Return a test for a finding; ``{bundle}`` in the command is the file's name."""
 
     def test(case: Case) -> Seen:
-        one = case.found(*names)
-        if one is None:
-            return None
-        sides = f": {one.got}, expected {one.expected}" if one.expected else ""
-        place = f" ({one.where})" if one.where else ""
-        return f"{one.reason}{place}{sides}", command.format(bundle=case.bundle)
+        told = _told(case, *names)
+        return None if told is None else (told, filled(case, command))
 
     return test
+
+
+def _told(case: Case, *names: str) -> str | None:
+    one = case.found(*names)
+    if one is None:
+        return None
+    sides = f": {one.got}, expected {one.expected}" if one.expected else ""
+    place = f" ({one.where})" if one.where else ""
+    return f"{one.reason}{place}{sides}"
 
 
 def pipeline(case: Case) -> Seen:
@@ -32,3 +38,58 @@ def pipeline(case: Case) -> Seen:
     script = argv[2] if argv[1:2] == ("-c",) and len(argv) > 2 else shlex.join(argv)
     command = f"bash -o pipefail -c {shlex.quote(script)}"
     return f"{one.reason} ({one.where})", command
+
+
+def asked(case: Case) -> Seen:
+    """Return what the replay was asked to do otherwise."""
+    words = [
+        f"{name.removeprefix('asked.')}={fact.value}"
+        for name, fact in case.replay.environment.items()
+        if name.startswith("asked.")
+    ]
+    return (f"it was asked for {', '.join(words)}", replayed(case)) if words else None
+
+
+def seeds(case: Case) -> Seen:
+    """Return other seeds than the reference's, and how to choose one."""
+    told = _told(case, "seed-calls")
+    return None if told is None else (told, packed(case, "--seed 0"))
+
+
+def start(case: Case) -> Seen:
+    """Return another beginning, and how to begin with the reference's own numbers."""
+    told = _told(case, "same-start")
+    if told is None:
+        return None
+    if case.reference.randomness.drawn.mode == "recorded":
+        return told, replayed(case, "--rng recorded")
+    return told, packed(case, "--rng recorded")
+
+
+def package(case: Case) -> Seen:
+    """Return a package that the replay's environment lacks."""
+    error = case.replay.outcome.error
+    if error is None or not error.type.endswith(("ModuleNotFoundError", "ImportError")):
+        return None
+    return f"{error.message} ({error.where})", replayed(case, "--env fresh")
+
+
+def stopped(reason: str, command: str = "") -> Callable[[Case], Seen]:
+    """Return a test for a replay that stopped for this reason."""
+
+    def test(case: Case) -> Seen:
+        outcome = case.replay.outcome
+        if outcome.stop != reason:
+            return None
+        return outcome.stop_detail or reason, filled(case, command)
+
+    return test
+
+
+def names_cuda(case: Case) -> Seen:
+    """Return a command that needs CUDA, and how it is mapped if it was not."""
+    seen = stopped("cuda_required")(case)
+    if seen is None:
+        return None
+    mapped = bool(case.replay.devices.mapping)
+    return seen[0], "" if mapped else replayed(case, "--map-device cuda=cpu")

@@ -19,7 +19,8 @@ MOST_CAUSES = 4
 def likely_causes(case: Case) -> tuple[Cause, ...]:
     """Return the likely causes of what differs, the one to try first in front.
 
-    Nothing differs if every output is bit for bit equal and no check failed.
+    Nothing differs if every output is bit for bit equal, no check failed, and the
+    replay did not stop.
     """
     if not _something_differs(case):
         return ()
@@ -39,7 +40,7 @@ def likely_causes(case: Case) -> tuple[Cause, ...]:
 
 
 def _something_differs(case: Case) -> bool:
-    if any(one.outcome == "fail" for one in case.findings):
+    if case.replay.outcome.stop or any(one.outcome == "fail" for one in case.findings):
         return True
     return any(
         not item.excluded and item.result != "bit-identical"

@@ -6,23 +6,37 @@ from collections.abc import Callable
 
 from reprobundle.format.findings import EnvironmentDifference
 from reprobundle.verify.causes.case import Case, Seen
+from reprobundle.verify.causes.commands import (
+    back,
+    filled,
+    packed,
+    replayed,
+    with_setting,
+)
 from reprobundle.verify.devices import device_of
 
 
 def differs(
     *names: str, command: str = "", same_devices: bool = False
 ) -> Callable[[Case], Seen]:
-    """Return a test for a fact that differs; ``{reference}`` is its value there."""
+    """Return a test for a fact that differs; ``{bundle}`` is the file's name.
+
+    Without a command the replay is suggested in which the fact is as it was, if there
+    is a setting for it.
+    """
 
     def test(case: Case) -> Seen:
         one = case.differs(*names)
         if one is None or (same_devices and not same_device(case)):
             return None
-        evidence = f"{one.name} is {one.replay}, reference {one.reference}"
-        values = {"bundle": case.bundle, "reference": one.reference}
-        return evidence, command.format(**values)
+        try_next = filled(case, command) if command else back(case, one)
+        return _sides(one), try_next
 
     return test
+
+
+def _sides(one: EnvironmentDifference) -> str:
+    return f"{one.name} is {one.replay}, reference {one.reference}"
 
 
 def same_device(case: Case) -> bool:
@@ -35,27 +49,20 @@ def capability(case: Case) -> Seen:
     one = case.differs("torch.cpu_capability", "env.ATEN_CPU_CAPABILITY")
     if one is None:
         return None
-    evidence = f"{one.name} is {one.replay}, reference {one.reference}"
     wanted = one.reference.lower().replace("(unset)", "")
     if wanted not in ("default", "avx2", "avx512"):
-        return evidence, ""
-    return evidence, with_setting(case, "ATEN_CPU_CAPABILITY", wanted)
+        return _sides(one), ""
+    return _sides(one), with_setting(case, "ATEN_CPU_CAPABILITY", wanted)
 
 
 def threads(case: Case) -> Seen:
     """Return another number of threads, and the way back to the first."""
-    one = case.differs("torch.num_threads", "env.OMP_NUM_THREADS")
+    one = case.differs("torch.num_threads", "env.OMP_NUM_THREADS", "torch.blas_threads")
     if one is None:
         return None
-    evidence = f"{one.name} is {one.replay}, reference {one.reference}"
     if not one.reference.isdigit():
-        return evidence, ""
-    return evidence, with_setting(case, "OMP_NUM_THREADS", one.reference)
-
-
-def with_setting(case: Case, name: str, value: str) -> str:
-    """Return a replay with one variable of a numeric library set."""
-    return f"reprobundle replay {case.bundle} --set {name}={value}"
+        return _sides(one), ""
+    return _sides(one), with_setting(case, "OMP_NUM_THREADS", one.reference)
 
 
 def _both_known(difference: EnvironmentDifference) -> bool:
@@ -77,8 +84,7 @@ def draws(case: Case) -> Seen:
         return None
     generator = one.name.removeprefix("randomness.draws.")
     evidence = f"{generator} draws other numbers from one seed"
-    command = " ".join(case.reference.command.argv)
-    return evidence, f"reprobundle pack --rng portable -- {command}"
+    return evidence, packed(case, "--rng portable")
 
 
 def other_device(case: Case) -> Seen:
@@ -89,4 +95,4 @@ def other_device(case: Case) -> Seen:
     device = device_of(case.reference)
     if device not in ("cpu", "cuda", "mps"):
         return sides, ""
-    return sides, f"reprobundle replay {case.bundle} --device {device}"
+    return sides, replayed(case, f"--device {device}")

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from reprobundle.verify.causes.case import Case, Seen
-from reprobundle.verify.causes.machine import with_setting
+from reprobundle.verify.causes.commands import replayed, with_setting
+from reprobundle.verify.causes.machine import same_device
 from reprobundle.verify.devices import device_of
 from reprobundle.verify.drift import growth
 
 _GROWS = 10.0
 # Half a unit in the last place of bfloat16 and of TF32, doubled for sums of products.
 _SHORT_MANTISSA = (2.0**-13, 2.0**-6)
+# Findings that would explain a difference better than chance.
+_EXPLAIN = (
+    "same-files",
+    "same-inputs",
+    "same-command",
+    "same-seed",
+    "seed-calls",
+    "same-draws",
+    "same-steps",
+    "same-start",
+    "reduced-input",
+    "masked-failure",
+    "exit-status",
+    "experiment",
+)
 
 
 def short_mantissa(case: Case) -> Seen:
@@ -23,10 +39,16 @@ def short_mantissa(case: Case) -> Seen:
             if lowest <= float(error) <= highest and not part.nan:
                 name = f"{item.name} [{part.name}]" if part.name else item.name
                 evidence = f"relative L2 error of {name} is {float(error):.2g}"
-                command = with_setting(case, "NVIDIA_TF32_OVERRIDE", "0")
-                on_cuda = "cuda" in (device_of(case.replay), device_of(case.reference))
-                return evidence, command if on_cuda else ""
+                return evidence, _full_mantissa(case)
     return None
+
+
+def _full_mantissa(case: Case) -> str:
+    """Return a replay whose float32 products keep all bits, or nothing."""
+    used = {device_of(case.replay), device_of(case.reference)}
+    if "cuda" in used:
+        return with_setting(case, "allow_tf32", "false")
+    return with_setting(case, "matmul_precision", "highest") if used == {"cpu"} else ""
 
 
 def grows(case: Case) -> Seen:
@@ -37,7 +59,7 @@ def grows(case: Case) -> Seen:
             if factor >= _GROWS:
                 name = f"{item.name} [{part.name}]" if part.name else item.name
                 evidence = f"the error of {name} grows {factor:.3g}-fold along its rows"
-                return evidence, ""
+                return evidence, f"reprobundle policy suggest {case.bundle}"
     return None
 
 
@@ -48,3 +70,19 @@ def only_text(case: Case) -> Seen:
     if not bad or any(item.kind not in ("text", "log") for item in bad):
         return None
     return f"only {', '.join(item.name for item in bad[:3])} differ", ""
+
+
+def unexplained(case: Case) -> Seen:
+    """Return floats that differ although nothing is known to."""
+    moved = any(not part.equal for item in case.comparisons for part in item.parts)
+    changed = any(one.grade == "numeric" for one in case.differences)
+    if not moved or changed or case.found(*_EXPLAIN) or not same_device(case):
+        return None
+    evidence = (
+        "files, command, seeds and start are the reference's, and so is every recorded "
+        "fact that is known to change numbers"
+    )
+    # On MPS the switch was mostly ignored before 2.15 (pytorch#97574, #161029).
+    on_mps = device_of(case.replay).startswith("mps")
+    option = "--repeat 3" if on_mps else "--set deterministic=true"
+    return evidence, replayed(case, option)

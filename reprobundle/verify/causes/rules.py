@@ -1,14 +1,23 @@
 """The rule base: what is known to change results, from where, and what to try.
 
-The order of the table is the order in which the rules are worth trying: what was
-changed on purpose comes before what the machine brings along, and what is always there
-comes last.
+The order of the table is the order in which the rules are worth trying: why a replay
+did not run at all, then what was changed on purpose, then what the machine brings
+along, and last what the numbers themselves show.
 """
 
 from __future__ import annotations
 
 from reprobundle.verify.causes.case import Rule
-from reprobundle.verify.causes.changes import pipeline, saw
+from reprobundle.verify.causes.changes import (
+    asked,
+    names_cuda,
+    package,
+    pipeline,
+    saw,
+    seeds,
+    start,
+    stopped,
+)
 from reprobundle.verify.causes.machine import (
     capability,
     differs,
@@ -16,39 +25,88 @@ from reprobundle.verify.causes.machine import (
     other_device,
     threads,
 )
-from reprobundle.verify.causes.numbers import grows, only_text, short_mantissa
+from reprobundle.verify.causes.numbers import (
+    grows,
+    only_text,
+    short_mantissa,
+    unexplained,
+)
 
-_REPRODUCIBILITY = "pytorch.org/docs/stable/notes/randomness.html"
-_CUDA_NOTES = "pytorch.org/docs/stable/notes/cuda.html"
-_ACCURACY = "pytorch.org/docs/stable/notes/numerical_accuracy.html"
-_MPS_VARIABLES = "pytorch.org/docs/stable/mps_environment_variables.html"
+_DOCS = "pytorch.org/docs/stable"
+_REPRODUCIBILITY = f"{_DOCS}/notes/randomness.html"
+_CUDA_NOTES = f"{_DOCS}/notes/cuda.html"
+_ACCURACY = f"{_DOCS}/notes/numerical_accuracy.html"
+_MPS_VARIABLES = f"{_DOCS}/mps_environment_variables.html"
+_PROTOCOL = "spec.md, check V12"
 
 _AGAIN = "reprobundle replay {bundle}"
 _FRESH = "reprobundle replay {bundle} --env fresh"
+_ON_CPU = "reprobundle replay {bundle} --device cpu"
 
-RULES: tuple[Rule, ...] = (
+_STOPPED: tuple[Rule, ...] = (
+    Rule(
+        "missing-operator",
+        "This release of torch has no kernel of an operator for MPS.",
+        f"pytorch/pytorch#77764; {_MPS_VARIABLES}",
+        stopped(
+            "operator", "reprobundle replay {bundle} --device mps --fallback diagnose"
+        ),
+    ),
+    Rule(
+        "no-memory",
+        "The device has not enough memory for the run.",
+        f"{_MPS_VARIABLES}; {_CUDA_NOTES}#memory-management",
+        stopped("memory", _ON_CPU),
+    ),
+    Rule(
+        "no-float64",
+        "MPS has no float64, and the run brings some there.",
+        "docs/evidence.md",
+        stopped("dtype", _ON_CPU),
+    ),
+    Rule(
+        "needs-cuda",
+        "The command names CUDA, which this machine does not have.",
+        "docs/devices.md",
+        names_cuda,
+    ),
+    Rule(
+        "missing-package",
+        "The environment lacks a package that the reference had.",
+        "docs/locks.md",
+        package,
+    ),
+)
+
+_CHANGED: tuple[Rule, ...] = (
+    Rule(
+        "asked-otherwise",
+        "The replay was asked to differ from the reference.",
+        "docs/diff.md",
+        asked,
+    ),
     Rule(
         "changed-files",
         "The script or its data was changed.",
-        "spec.md, check V12",
+        _PROTOCOL,
         saw("same-files", command=_AGAIN),
     ),
     Rule(
         "changed-input",
         "An input has other content than the reference read.",
-        "spec.md, check V12",
+        _PROTOCOL,
         saw("same-inputs", command=_AGAIN),
     ),
     Rule(
         "changed-command",
         "The command, its variables or its seed were changed.",
-        "spec.md, check V12",
+        _PROTOCOL,
         saw("same-command", "same-seed", command=_AGAIN),
     ),
     Rule(
         "reduced-input",
         "The replay saw only a part of the data.",
-        "spec.md, check V12",
+        _PROTOCOL,
         saw("reduced-input", command=_AGAIN),
     ),
     Rule(
@@ -63,16 +121,37 @@ RULES: tuple[Rule, ...] = (
         _MPS_VARIABLES,
         saw(
             "cpu-fallback",
-            command="reprobundle replay {bundle} --device mps "
-            "--set PYTORCH_ENABLE_MPS_FALLBACK=0",
+            command="reprobundle replay {bundle} --device mps --fallback forbid",
         ),
     ),
     Rule(
-        "no-seed",
-        "The scripts set other seeds, or none.",
-        _REPRODUCIBILITY,
-        saw("seed-calls", command="reprobundle pack --seed 0 -- COMMAND"),
+        "mps-fault",
+        "A kernel of MPS is known to be wrong for what it was given.",
+        "docs/evidence.md; pytorch/pytorch#144824",
+        saw("index-out-of-range", "known-mps-fault", command=_ON_CPU),
     ),
+    Rule(
+        "draw-mode",
+        "The two runs made their random draws in different ways.",
+        "docs/draws.md",
+        saw("same-draws", "draws-taken", command=_AGAIN),
+    ),
+    Rule("no-seed", "The scripts set other seeds, or none.", _REPRODUCIBILITY, seeds),
+    Rule(
+        "other-start",
+        "The two runs began with other weights, inputs or batches.",
+        f"{_REPRODUCIBILITY}; docs/draws.md",
+        start,
+    ),
+    Rule(
+        "other-steps",
+        "The training ended after another number of steps.",
+        _PROTOCOL,
+        saw("same-steps", command=_AGAIN),
+    ),
+)
+
+_MACHINE: tuple[Rule, ...] = (
     Rule(
         "tf32",
         "One side multiplied float32 matrices with TF32 or shorter mantissas.",
@@ -84,8 +163,39 @@ RULES: tuple[Rule, ...] = (
             "torch.matmul_precision",
             "torch.*allow_tf32",
             "torch.*fp32_precision",
-            command="reprobundle replay {bundle} --set NVIDIA_TF32_OVERRIDE=0",
+            "torch.*reduced_precision*",
+            "torch.*fp16_accumulation",
         ),
+    ),
+    Rule(
+        "autocast",
+        "One side computed in another dtype by default or by autocast.",
+        f"{_DOCS}/amp.html",
+        differs("torch.default_dtype", "torch.autocast.*"),
+    ),
+    Rule(
+        "kernel-choice",
+        "One side may choose kernels that are fast and not deterministic.",
+        _REPRODUCIBILITY,
+        differs(
+            "torch.deterministic",
+            "torch.cudnn.deterministic",
+            "torch.mkldnn.deterministic",
+            "torch.cudnn.benchmark",
+            "env.CUBLAS_WORKSPACE_CONFIG",
+        ),
+    ),
+    Rule(
+        "attention",
+        "Another algorithm computes attention.",
+        f"{_DOCS}/generated/torch.nn.functional.scaled_dot_product_attention.html",
+        differs("torch.sdp.*", "torch.mha_fastpath"),
+    ),
+    Rule(
+        "hash-seed",
+        "Sets and dictionaries of one side come in another order.",
+        "docs.python.org/3/using/cmdline.html#envvar-PYTHONHASHSEED",
+        differs("env.PYTHONHASHSEED"),
     ),
     Rule(
         "torch-version",
@@ -111,11 +221,20 @@ RULES: tuple[Rule, ...] = (
         "mps-graph",
         "MPSGraph is a part of macOS: another build of it computes other numbers.",
         "pytorch/pytorch#122016; actions/runner-images#14380",
+        differs("mps.graph_version", "os.build", command=_ON_CPU, same_devices=True),
+    ),
+    Rule(
+        "gpu",
+        "Another GPU, driver or cuDNN has other kernels.",
+        _REPRODUCIBILITY,
         differs(
-            "mps.graph_version",
-            "os.build",
+            "torch.cuda.devices",
+            "torch.cuda.capabilities",
+            "torch.cudnn.version",
+            "gpu.driver",
+            "torch.mps.name",
+            command=_ON_CPU,
             same_devices=True,
-            command="reprobundle replay {bundle} --device cpu",
         ),
     ),
     Rule(
@@ -131,6 +250,18 @@ RULES: tuple[Rule, ...] = (
         threads,
     ),
     Rule(
+        "blas",
+        "Another library multiplies matrices.",
+        _ACCURACY,
+        differs("torch.blas", "torch.mkl", "torch.mkldnn.enabled", "numpy.blas"),
+    ),
+    Rule(
+        "denormals",
+        "One side takes the smallest numbers for zero.",
+        f"{_DOCS}/generated/torch.set_flush_denormal.html",
+        differs("torch.flush_denormal", "python.flush_denormal"),
+    ),
+    Rule(
         "generators",
         "Random generators draw other numbers on this machine.",
         f"{_REPRODUCIBILITY}; pytorch/pytorch#84288",
@@ -142,6 +273,9 @@ RULES: tuple[Rule, ...] = (
         _REPRODUCIBILITY,
         other_device,
     ),
+)
+
+_NUMBERS: tuple[Rule, ...] = (
     Rule(
         "short-mantissa",
         "The error has the size of bfloat16 or TF32 products, not of float32.",
@@ -161,4 +295,12 @@ RULES: tuple[Rule, ...] = (
         "docs/policy.md (compare)",
         only_text,
     ),
+    Rule(
+        "not-repeatable",
+        "Nothing that is known to change numbers was changed: the run may not repeat.",
+        _REPRODUCIBILITY,
+        unexplained,
+    ),
 )
+
+RULES: tuple[Rule, ...] = (*_STOPPED, *_CHANGED, *_MACHINE, *_NUMBERS)

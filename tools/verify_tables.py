@@ -1,7 +1,7 @@
-"""Write the tables of docs/selftest.md from the mutations themselves.
+"""Write the tables of docs/selftest.md and docs/verdict.md from mutations and rules.
 
-usage: python tools/selftest_tables.py          rewrite them
-       python tools/selftest_tables.py --check  fail if that would change anything
+usage: python tools/verify_tables.py          rewrite both
+       python tools/verify_tables.py --check  fail if that would change anything
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from reprobundle.verify.causes.rules import RULES
 from reprobundle.verify.selftest.mutation import Mutation
 from reprobundle.verify.selftest.of_both_sides import BOTH_SIDES_MUTATIONS
 from reprobundle.verify.selftest.of_bytes import BYTE_MUTATIONS
@@ -24,7 +25,7 @@ from reprobundle.verify.selftest.of_samples import SAMPLE_MUTATIONS
 from reprobundle.verify.selftest.of_seal import SEAL_MUTATIONS
 from reprobundle.verify.selftest.selftest import MUTATIONS
 
-PAGE = Path(__file__).parents[1] / "docs" / "selftest.md"
+DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"<!-- (?P<name>[\w -]+) -->\n.*?<!-- end -->", re.DOTALL)
 GROUPS: dict[str, tuple[Mutation, ...]] = {
     "bytes": BYTE_MUTATIONS,
@@ -48,8 +49,15 @@ def _table(mutations: Iterable[Mutation]) -> Iterator[str]:
         yield f"| `{one.name}` | {one.title} | {reasons} |"
 
 
-def rewritten(page: str) -> str:
-    """Return the page with every table as the mutations have it now."""
+def _causes() -> Iterator[str]:
+    yield "| cause | what it says | source |"
+    yield "|---|---|---|"
+    for rule in RULES:
+        yield f"| `{rule.id}` | {rule.text} | {rule.source} |"
+
+
+def with_mutations(page: str) -> str:
+    """Return the page about the selftest as the mutations are now."""
     missing = set(MUTATIONS) - {one for group in GROUPS.values() for one in group}
     if missing:
         sys.exit(f"in no table: {', '.join(sorted(one.name for one in missing))}")
@@ -62,13 +70,24 @@ def rewritten(page: str) -> str:
     return re.sub(r"\b\d+ mutations", f"{len(MUTATIONS)} mutations", page)
 
 
+def with_causes(page: str) -> str:
+    """Return the page about the verdict as the rules are now."""
+    table = "\n".join(("<!-- causes -->", *_causes(), "<!-- end -->"))
+    return BLOCK.sub(lambda one: table if one["name"] == "causes" else one[0], page)
+
+
 def main() -> None:
-    """Rewrite the page, or say that it is not as it would be written."""
-    before = PAGE.read_text("utf-8")
-    after = rewritten(before)
-    if "--check" in sys.argv[1:]:
-        sys.exit(0 if before == after else "run: python tools/selftest_tables.py")
-    PAGE.write_text(after, "utf-8")
+    """Rewrite the pages, or say that they are not as they would be written."""
+    pages = {"selftest.md": with_mutations, "verdict.md": with_causes}
+    stale = []
+    for name, rewrite in pages.items():
+        before = (DOCS / name).read_text("utf-8")
+        after = rewrite(before)
+        stale += [name] if before != after else []
+        if "--check" not in sys.argv[1:]:
+            (DOCS / name).write_text(after, "utf-8")
+    if stale and "--check" in sys.argv[1:]:
+        sys.exit(f"{', '.join(stale)}: run python tools/verify_tables.py")
 
 
 if __name__ == "__main__":
