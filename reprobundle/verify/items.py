@@ -421,6 +421,14 @@ EVERY_ITEM: tuple[Item, ...] = (
     Item("output-all-zero", "V17", "Every value of an output is zero.", _WARNS),
     Item("output-empty", "V17", "An output holds nothing.", _WARNS),
     Item(
+        "linux-reference-differs",
+        "V17",
+        "The bundle was packed elsewhere than on Linux, and the replay differs from "
+        "the Linux reference that somebody attached. The origin stays the base of the "
+        "verdict.",
+        _WARNS,
+    ),
+    Item(
         "environment-tracked",
         "V18",
         "The environment of the replay was not compared with the lock.",

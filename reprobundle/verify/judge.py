@@ -19,6 +19,7 @@ from reprobundle.format.judged import BandResult, Cause, TruthComparison
 from reprobundle.format.reader import Bundle
 from reprobundle.format.record import Record
 from reprobundle.verify.bands import check_bands, claim_of, judge_bands
+from reprobundle.verify.beside_linux import LinuxReference, check_beside_linux
 from reprobundle.verify.causes.case import Case
 from reprobundle.verify.causes.likely import likely_causes
 from reprobundle.verify.checks import OF_ONE_REPLAY, unmade
@@ -54,6 +55,7 @@ def judge(
     content: Content,
     *,
     traced: Record | None = None,
+    linux: LinuxReference | None = None,
     earlier: Sequence[Record] = (),
     now: datetime.datetime,
     allow: Sequence[str] = (),
@@ -67,6 +69,7 @@ def judge(
         replay: Its record.
         content: Where its content lies.
         traced: The evidence pass of the same occasion and claim, if one was made.
+        linux: The Linux reference that somebody attached, if the origin is none.
         earlier: Records that were attached before it.
         now: The time of this machine.
         allow: Names of warnings that the caller accepts.
@@ -93,6 +96,7 @@ def judge(
         findings += _about_outputs(
             bundle, sealed, (reference, replay), content, comparisons
         )
+        findings += check_beside_linux(sealed, linux, replay_id, replay, content)
         claim = claim_of(sealed.policy, replay.claim)
         first = (reference, sides[0])
         bands = judge_bands(claim, first, (replay, content))

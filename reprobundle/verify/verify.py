@@ -29,6 +29,7 @@ from reprobundle.format.reader import (
     open_replay_file,
 )
 from reprobundle.verify.acceptance import check_acceptance
+from reprobundle.verify.beside_linux import LinuxReference, find_linux_reference
 from reprobundle.verify.checks import finding, unmade
 from reprobundle.verify.chosen import named, records_before, traced_with
 from reprobundle.verify.claims import Replay, check_claims, claim_results, deciding
@@ -200,6 +201,7 @@ class _Verification:
         self.allow = allow
         self.progress = progress
         self.own_policy: OwnPolicy | None = None
+        self.linux: LinuxReference | None = None
         self.now = datetime.datetime.now(tz=datetime.timezone.utc)
         self.only: frozenset[str] = frozenset()
         self.sealed: Sealed | None = None
@@ -264,6 +266,7 @@ class _Verification:
             return decide(findings, Verdict.INCOMPLETE)
         chosen = self._chosen(wanted)
         self._about_bundle(self.sealed)
+        self.linux = find_linux_reference(self.bundle, self.sealed, self.replays)
         if integrity_only:
             findings += self._not_asked_for()
             return self._integrity_verdict()
@@ -364,6 +367,7 @@ class _Verification:
             one.record,
             attached(self.bundle, one.source, one.id, one.record),
             traced=traced_with(self.runs, one),
+            linux=self.linux,
             earlier=records_before(self.runs, one),
             now=self.now,
             allow=self.allow,

@@ -601,6 +601,15 @@ BUNDLE_CASES = (
         files.linux_reference(),
     ),
     _own(
+        "linux_reference_differs",
+        "V17",
+        "warning",
+        WARNED,
+        "Packed on a Mac; a replay equals the origin and not the Linux reference that "
+        "is attached.",
+        files.beside_linux(),
+    ),
+    _own(
         "linux_reference_unmarked",
         "V9",
         "invalid",

@@ -313,6 +313,15 @@ def linux_reference(**changes: object) -> Callable[[], bytes]:
     return attached(from_mac(), **{**marked, **changes})
 
 
+def beside_linux() -> Callable[[], bytes]:
+    """Return what makes it with a Linux reference and a replay that differs from it."""
+    story = from_mac()
+    linux = {"environment": {**ENVIRONMENT, "os.system": fact("Linux")}}
+    marked = {**linux, "platform": "linux", "reference_by": "a second person"}
+    first = _replay(story, {"logits.npy": FAR}, **marked)
+    return lambda: replayed(story, first, _replay(story, {}, **linux)).build()
+
+
 def half_waited() -> Document:
     """Return a phase with one wait where each of its two readings needs one."""
     return phase(synchronized="mps", synchronizations=1)

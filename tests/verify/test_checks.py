@@ -219,6 +219,21 @@ def other_device_differs(bench):
     return bench.pack().verify()
 
 
+def linux_reference_differs(bench):
+    """Pack on a Mac; a marked record from Linux has another result than a replay."""
+    mac, linux = (
+        {**builder.ENVIRONMENT, "os.system": Fact(value=name, source="os.uname()")}
+        for name in ("Darwin", "Linux")
+    )
+    bench.reference = Run(changes={"platform": "darwin", "environment": mac})
+    bench.repeat = None
+    bench.pack().replay(
+        Run(dict(FAR)), environment=linux, elapsed_ns=2, reference_by="Ada"
+    )
+    bench.replay(environment=linux, elapsed_ns=3)
+    return bench.verify()
+
+
 def other_start(bench):
     weight = msgspec.structs.replace(START[0], fingerprint="cc", l2=9.0)
     began = Randomness(seed=0, start=(weight, START[1]))
@@ -433,6 +448,7 @@ CASES = {
     "copied-run": copied_repeat,
     "tracing-changed-reference": tracing_differs,
     "references-differ": other_device_differs,
+    "linux-reference-differs": linux_reference_differs,
     "restart-made": restarted(OUTPUTS, Restart(reason="it began anew")),
     "restart-differs": restarted(FAR, Restart(checkpoint="state.pt", steps_after=1)),
     "same-run": replayed(runs=9),

@@ -8,7 +8,7 @@ import pytest
 from reprobundle.errors import BadCallError
 from reprobundle.format.record import Fact, Outcome
 from reprobundle.verify.linux_reference import require_linux_reference
-from tests.verify.builder import ENVIRONMENT, Run, found, on
+from tests.verify.builder import ENVIRONMENT, FAR, NEAR, Run, found, on, outputs
 
 LINUX = {**ENVIRONMENT, "os.system": Fact(value="Linux", source="os.uname()")}
 MAC = {**ENVIRONMENT, "os.system": Fact(value="Darwin", source="os.uname()")}
@@ -109,3 +109,66 @@ def test_attach_says_before_it_attaches_whether_a_file_brings_one(packed):
         require_linux_reference(
             packed.path, packed.replay_alone(**{**GOOD, "bundle": "ab" * 32})
         )
+
+
+NAME = "linux-reference-differs"
+
+
+def beside(report):
+    """Return what is said of each replay and the Linux reference, oldest first."""
+    return [
+        next(one for one in judged.findings if one.id == NAME)
+        for judged in report.judgements
+    ]
+
+
+def test_a_replay_is_compared_with_the_linux_reference_too(packed):
+    packed.replay(Run(outputs(logits=NEAR)), **GOOD)
+    packed.replay(environment=LINUX, elapsed_ns=3)
+    report = packed.verify()
+    itself, other = beside(report)
+    assert (itself.outcome, itself.reason) == (
+        "not-applicable",
+        "it is the Linux reference itself",
+    )
+    assert other.outcome == "pass"
+    assert other.reason.startswith("within tolerance (out/logits.npy differs by up to")
+    assert "attached by Ada, second lab (linux-cpu) too" in other.reason
+    assert other.reason.endswith("the origin on darwin stays the verdict's base")
+    assert other.where == f"replays/{report.judgements[0].replay}"
+
+
+def test_a_replay_that_differs_from_the_linux_reference_alone_is_warned_of(packed):
+    packed.replay(Run(outputs(logits=NEAR)), **GOOD)
+    other = Run(outputs(logits=FAR))
+    packed.replay(other, environment=LINUX, elapsed_ns=3)
+    found_ = beside(packed.verify())[1]
+    assert found_.outcome == "warn"
+    assert "differs from the Linux reference attached by Ada" in found_.reason
+    assert "out/logits.npy" in found_.reason
+
+
+def test_the_origin_stays_the_base_when_only_the_linux_reference_differs(packed):
+    packed.replay(Run(outputs(logits=FAR)), **GOOD)
+    packed.replay(environment=LINUX, elapsed_ns=3)
+    report = packed.verify()
+    newest = report.judgements[1]
+    assert newest.against == 1
+    assert {one.result for one in newest.outputs} == {"bit-identical"}
+    assert newest.verdict == "REPRODUCED WITH WARNINGS"
+    assert beside(report)[1].outcome == "warn"
+    allowed = packed.verify(allow=(NAME,))
+    assert allowed.judgements[1].verdict == "REPRODUCED, bit-identical"
+
+
+def test_without_a_linux_reference_the_question_is_open_and_elsewhere_not_asked(
+    packed, tmp_path
+):
+    packed.replay(environment=LINUX, elapsed_ns=3)
+    (one,) = beside(packed.verify())
+    assert one.outcome == "not-checked"
+    packed.reference = Run()
+    packed.pack().replay()
+    report = packed.verify()
+    assert not found(report, NAME, "not-checked")
+    assert not found(report, NAME, "pass")
