@@ -14,6 +14,7 @@ _paths = click.Path(path_type=Path)
 
 
 @click.command()
+@click.argument("bundle", type=_paths, required=False)
 @click.option("--python", type=_paths, help="The interpreter to ask.")
 @click.option("--read", type=_paths, multiple=True, help="Data that a run has to read.")
 @click.option(
@@ -23,6 +24,7 @@ _paths = click.Path(path_type=Path)
 @click.option("-v", "--verbose", is_flag=True, help="Show every rule and cause.")
 def doctor(
     *,
+    bundle: Path | None,
     python: Path | None,
     read: tuple[Path, ...],
     write: tuple[Path, ...],
@@ -31,15 +33,23 @@ def doctor(
 ) -> int:
     """Ask this machine, now, whether a run on MPS can start here and survive.
 
-    Exit status: 0 nothing blocks (on Linux MPS cannot be tested, and the answer says
-    so), 10 something does, 20 bad call.
+    With a BUNDLE, also whether this machine has what the bundle needs; nothing of it
+    is run. Exit status: 0 MPS is usable and nothing blocks, 10 something does, 11
+    nothing blocks and MPS could not be tested, as on Linux; 20 bad call, 21 bad bundle.
     """
     from reprobundle.format.canonical import encode
     from reprobundle.port.doctor.doctor import examine_machine
+    from reprobundle.port.doctor.needs import read_needs
     from reprobundle.report.examined import render_doctor
     from reprobundle.report.screen import Screen
 
-    report = examine_machine(os.environ, python=python, read=read, write=write)
+    report = examine_machine(
+        os.environ,
+        python=python,
+        read=read,
+        write=write,
+        needs=read_needs(bundle) if bundle else None,
+    )
     if as_json:
         click.echo(encode(report).decode(), nl=False)
     else:

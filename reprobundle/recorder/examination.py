@@ -12,7 +12,8 @@ import sys
 
 from . import environment, linux_state, macos, variables
 from .facts import UnknownFactError, measured
-from .hardware.mps_obstacle import mps_obstacle
+from .hardware.cuda import Cuda
+from .hardware.mps_obstacle import mps_obstacle, oldest_macos
 from .hardware.obstacle import Machine
 from .jsontext import encode
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from .facts import Probe
 
     Run = Callable[[Sequence[str]], str]
+
+
+_NEWEST = "99.0"
 
 
 def examine(run: Run = macos.run_command) -> dict[str, tuple[object, str, str]]:
@@ -101,6 +105,17 @@ def torch_probes(run: Run, platform: str) -> Iterator[Probe]:
         found = mps_obstacle(torch(), Machine(platform=platform, run=told))
         return str(getattr(found, part, ""))
 
+    def oldest() -> list[int]:
+        try:
+            version = str(torch().__version__)
+        except ImportError:
+            # Whoever installs torch next gets the newest.
+            version = _NEWEST
+        return list(oldest_macos(version))
+
+    def cuda(part: str) -> str:
+        return str(getattr(Cuda(torch()).obstacle(Machine()), part, ""))
+
     yield "torch.version", "torch.__version__", lambda: str(torch().__version__)
     yield "torch.file", "torch.__file__", lambda: os.path.dirname(torch().__file__)
     yield "mps.built", "is_built()", lambda: bool(torch().backends.mps.is_built())
@@ -110,8 +125,12 @@ def torch_probes(run: Run, platform: str) -> Iterator[Probe]:
         lambda: bool(torch().backends.mps.is_available()),
     )
     yield "mps.trial", "2 + 2 on mps", lambda: trial(torch())
+    yield "mps.oldest_macos", "texts in torch's libraries", oldest
+    yield "mps.key", "availability", lambda: obstacle("key")
     yield "mps.cause", "availability", lambda: obstacle("cause")
     yield "mps.remedy", "availability", lambda: obstacle("remedy")
+    yield "cuda.available", "is_available()", lambda: torch().cuda.is_available()
+    yield "cuda.cause", "availability", lambda: cuda("cause")
 
 
 def trial(torch: Any) -> str:

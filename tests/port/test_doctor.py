@@ -22,8 +22,7 @@ from reprobundle.port.doctor.doctor import judge
 from reprobundle.port.doctor.folders import folder_checks
 from reprobundle.recorder import examination, macos, variables
 from reprobundle.recorder.facts import UnknownFactError, measured
-from reprobundle.recorder.hardware.mps_obstacle import mps_obstacle
-from reprobundle.recorder.hardware.obstacle import Machine
+from reprobundle.recorder.hardware.mps_obstacle import oldest_macos as table_of
 from reprobundle.report.examined import render_doctor
 from tests.recorder.test_environment import SYSCTL, mac_run
 
@@ -58,6 +57,9 @@ def mac_facts(sysctl=SYSCTL, *, virtual="0", tools="/Library/CLT\n", **changes):
         "mps.built": True,
         "mps.available": True,
         "mps.trial": "ok",
+        "mps.oldest_macos": [
+            str(number) for number in table_of(changes.get("torch__version", "2.13.0"))
+        ],
         **{name.replace("__", "."): value for name, value in changes.items()},
     }
     # A text that starts with "!" is the reason why a fact is unknown.
@@ -142,42 +144,54 @@ class Wrong:
         return 3.0
 
 
-@pytest.mark.parametrize(
-    ("torch", "wanted"),
-    [
-        ("2.5.1", (12, 3)),
+def test_the_macos_rule_is_the_recorders_own():
+    """One table: replay, records and this say the same of each torch."""
+    for version, oldest in (
         ("2.8.0", (13, 0)),
-        ("2.9.0", (14, 0)),
-        ("2.14.1+x", (14, 0)),
+        ("2.14.1", (14, 0)),
         ("2.15.0", (15, 0)),
-        ("", (15, 0)),
-    ],
+    ):
+        assert oldest_macos(mac_facts(torch__version=version)) == oldest
+    assert oldest_macos(Facts({})) is None
+
+
+def test_a_macos_rule_that_is_not_known_is_no_success_and_no_problem():
+    found = report(mac_facts(mps__oldest_macos="!not asked"))
+    assert check(found.checks, "macos").state == "unknown"
+    (cause,) = [one for one in found.causes if one.name == "macos"]
+    assert cause.answer == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("key", "name"), [("rosetta", "rosetta"), ("unfit-gpu", "device")]
 )
-def test_each_torch_has_its_oldest_macos(torch, wanted):
-    assert oldest_macos(torch) == wanted
-
-
-@pytest.mark.parametrize(("torch", "oldest"), [("2.14.0", 14), ("2.15.0", 15)])
-def test_replay_and_doctor_want_the_same_macos(torch, oldest):
-    asked: list[int] = []
-
-    def is_newer(major, _):
-        asked.append(major)
-        return False
-
-    mps = SimpleNamespace(
-        is_available=lambda: False,
-        is_built=lambda: True,
-        is_macos_or_newer=is_newer,
+def test_the_cause_that_replay_gives_is_given_here(key, name):
+    facts = mac_facts(
+        **MISSING, mps__key=key, mps__cause="as replay says", mps__remedy="do this"
     )
-    module = SimpleNamespace(backends=SimpleNamespace(mps=mps), __version__=torch)
-    machine = Machine(platform="darwin", run=lambda _: "", environ={})
-    found = mps_obstacle(module, machine)
-    assert found is not None
-    cause = found.cause
-    assert asked == [oldest]
-    assert str(oldest) in cause
-    assert oldest_macos(torch)[0] == oldest
+    found = {one.name: one for one in causes(facts, {})}[name]
+    assert (found.answer, found.because) == ("yes", "as replay says")
+    assert found.remedy == "do this"
+
+
+def test_every_key_of_a_cause_is_one_that_the_recorder_gives():
+    from pathlib import Path
+
+    from reprobundle.port.doctor.causes import _KEYS
+    from reprobundle.recorder.hardware import mps_obstacle as module
+
+    source = Path(module.__file__ or "").read_text()
+    assert all(f'"{key}"' in source for key in _KEYS)
+
+
+def test_without_torch_the_rule_of_the_newest_counts(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    found = {
+        name: measured(read)
+        for name, _, read in examination.torch_probes(lambda _: "", "darwin")
+    }
+    assert found["torch.version"][0] is None
+    assert found["mps.oldest_macos"][0] == ["15", "0"]
 
 
 def test_linux_says_that_mps_cannot_be_tested_and_that_is_no_success():

@@ -1,7 +1,8 @@
 """The six causes for which MPS is missing, told apart, and the versions they need.
 
-Sources: the texts "The MPS backend is supported on …" in ``libtorch_cpu.dylib`` of the
-macOS wheels 2.0 to 2.15, read in 2026; ``torch.backends.mps``; sysctl(3) of macOS.
+Which macOS each torch needs, and which cause comes first, the recorder knows
+(``recorder/hardware/mps_obstacle.py``): one table, asked in the interpreter that is
+judged. Further sources: ``torch.backends.mps``; sysctl(3) of macOS.
 """
 
 from __future__ import annotations
@@ -12,14 +13,18 @@ from collections.abc import Iterator, Mapping
 from reprobundle.format.doctor_report import CauseAnswer, Mps, MpsCause
 from reprobundle.port.doctor.asked import Facts
 
-# First torch version of a rule → oldest macOS; in descending order.
-OLDEST_MACOS = (
-    ((2, 15), (15, 0)),
-    ((2, 9), (14, 0)),
-    ((2, 6), (13, 0)),
-    ((2, 0), (12, 3)),
-)
 RULE_DATE = "read from the wheels in December 2026"
+# The words of the recorder's own search for the first cause (hardware/mps_obstacle.py,
+# docs/mac.md) → the cause here. Replay, records and this say the same.
+_KEYS = {
+    "build-without-mps": "build",
+    "macos-too-old": "macos",
+    "intel-mac": "device",
+    "unfit-gpu": "device",
+    "rosetta": "rosetta",
+    "virtual-machine": "virtual",
+    "sandbox": "sandbox",
+}
 
 
 def numbers(text: str) -> tuple[int, int]:
@@ -28,15 +33,12 @@ def numbers(text: str) -> tuple[int, int]:
     return (*found, 0, 0)[0], (*found, 0, 0)[1]
 
 
-def oldest_macos(torch_version: str) -> tuple[int, int]:
-    """Return the oldest macOS on which a version of torch has MPS.
-
-    Args:
-        torch_version: Such as ``2.13.0``; empty for the newest rule.
-    """
-    version = numbers(torch_version) if torch_version else OLDEST_MACOS[0][0]
-    fitting = (macos for torch, macos in OLDEST_MACOS if version >= torch)
-    return next(fitting, OLDEST_MACOS[-1][1])
+def oldest_macos(facts: Facts) -> tuple[int, int] | None:
+    """Return the oldest macOS for the torch that was asked, or for the newest torch."""
+    value = facts.value("mps.oldest_macos")
+    if isinstance(value, (list, tuple)) and len(value) == 2:
+        return int(value[0]), int(value[1])
+    return None
 
 
 def mps_answer(facts: Facts) -> tuple[Mps, str]:
@@ -77,17 +79,18 @@ def causes(facts: Facts, variables: Mapping[str, str]) -> Iterator[MpsCause]:
     )
     known = [answer for _, _, answer, _ in answers]
     sandbox = _sandbox(variables, missing=missing, others=known)
+    first = _KEYS.get(facts.text("mps.key"), "") if missing else ""
     for name, title, answer, because in (
         *answers,
         ("sandbox", "Metal blocked by a sandbox", *sandbox),
     ):
-        here = answer if is_mac else "not-applicable"
+        if not is_mac:
+            answer, because = "not-applicable", "this is no Mac"
+        elif name == first:
+            answer, because = "yes", facts.text("mps.cause")
+        remedy = facts.text("mps.remedy") if name == first else _REMEDIES[name]
         yield MpsCause(
-            name=name,
-            title=title,
-            answer=here,
-            because=because if is_mac else "this is no Mac",
-            remedy=_REMEDIES[name],
+            name=name, title=title, answer=answer, because=because, remedy=remedy
         )
 
 
@@ -112,7 +115,9 @@ def _macos(facts: Facts) -> tuple[CauseAnswer, str]:
     here, torch = facts.text("os.version"), facts.text("torch.version")
     if not here or not torch:
         return "unknown", facts.why("os.version") or facts.why("torch.version")
-    wanted = oldest_macos(torch)
+    wanted = oldest_macos(facts)
+    if wanted is None:
+        return "unknown", facts.why("mps.oldest_macos")
     words = f"macOS {here}; torch {torch} wants {wanted[0]}.{wanted[1]}"
     return ("yes" if numbers(here) < wanted else "no"), words
 

@@ -11,6 +11,7 @@ from reprobundle.port.doctor import machine
 from reprobundle.port.doctor.asked import Facts, ask
 from reprobundle.port.doctor.causes import causes, mps_answer
 from reprobundle.port.doctor.folders import folder_checks, usual_folders
+from reprobundle.port.doctor.needs import Needs, needs_checks
 from reprobundle.run.launch import find_python
 
 EXIT_NOTHING_BLOCKS = 0
@@ -25,6 +26,7 @@ def examine_machine(
     python: Path | None = None,
     read: tuple[Path, ...] = (),
     write: tuple[Path, ...] = (),
+    needs: Needs | None = None,
 ) -> DoctorReport:
     """Return the state of this machine.
 
@@ -33,6 +35,7 @@ def examine_machine(
         python: Interpreter to ask; the first one on the path by default.
         read: Data that a run has to read.
         write: Further folders that it has to write to.
+        needs: What a bundle needs, to be compared with it.
 
     Raises:
         EnvironmentUnusableError: There is no interpreter.
@@ -46,7 +49,9 @@ def examine_machine(
     written = usual_folders(variables)
     written |= {f"output {number}": path for number, path in enumerate(write, 1)}
     facts = ask(found, variables)
-    return judge(facts, variables, python=str(found), written=written, read=read)
+    return judge(
+        facts, variables, python=str(found), written=written, read=read, needs=needs
+    )
 
 
 def judge(
@@ -56,6 +61,7 @@ def judge(
     python: str,
     written: Mapping[str, Path],
     read: tuple[Path, ...] = (),
+    needs: Needs | None = None,
 ) -> DoctorReport:
     """Return the report that follows from facts.
 
@@ -65,6 +71,7 @@ def judge(
         python: The interpreter.
         written: Folders that have to be writable, by name.
         read: Data that have to be readable.
+        needs: What a bundle needs.
     """
     is_mac = facts.text("os.system") == "Darwin"
     awake = facts.value("state.keeps_awake")
@@ -80,6 +87,7 @@ def judge(
             lambda: machine.session(variables, processes=programs, is_mac=is_mac),
         ),
         ("clock", lambda: [machine.clock()]),
+        ("needs", lambda: needs_checks(facts, needs) if needs else ()),
     )
     checks = [check for name, group in groups for check in _guarded(name, group)]
     mps, answer = mps_answer(facts)
@@ -91,6 +99,7 @@ def judge(
         answer=answer,
         causes=tuple(causes(facts, variables)),
         checks=tuple(checks),
+        bundle=needs.bundle if needs else "",
         exit_status=EXIT_BLOCKED
         if blocked
         else EXIT_NOTHING_BLOCKS

@@ -60,14 +60,16 @@ class _Rule(NamedTuple):
 def prerequisites(facts: Facts) -> Iterator[DoctorCheck]:
     """Yield Apple Silicon, macOS, Python and the command line tools."""
     torch = facts.text("torch.version")
-    wanted = oldest_macos(torch)
-    for_torch = f"torch {torch}" if torch else "torch 2.15"
+    wanted = oldest_macos(facts)
+    oldest = f"{wanted[0]}.{wanted[1]}" if wanted else "unknown"
+    for_torch = f"torch {torch}" if torch else "the newest torch"
     rules = (
         _Rule(
             "macos",
-            "os.version",
-            f"macOS {wanted[0]}.{wanted[1]} or newer for {for_torch}, {RULE_DATE}",
-            lambda value: numbers(str(value)) >= wanted,
+            # Without the rule the answer is not known.
+            "os.version" if wanted else "mps.oldest_macos",
+            f"macOS {oldest} or newer for {for_torch}, {RULE_DATE}",
+            lambda value: wanted is not None and numbers(str(value)) >= wanted,
         ),
         _Rule(
             "apple-silicon",
