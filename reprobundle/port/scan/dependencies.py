@@ -11,6 +11,7 @@ from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import InvalidRequirement, Requirement
 
 from reprobundle.format.scan_report import ScanFinding, Standing
+from reprobundle.port.scan.lock_graph import LockGraph
 from reprobundle.port.scan.packages import GPU_LABEL, Package, distribution
 from reprobundle.port.scan.sources import Source
 
@@ -156,23 +157,41 @@ def lock_file(source: Source) -> Iterator[ScanFinding | str]:
     except tomllib.TOMLDecodeError:
         yield "no TOML"
         return
-    for entry in [*_tables(data, "package"), *_tables(data, "packages")]:
+    packages = [*_tables(data, "package"), *_tables(data, "packages")]
+    graph = LockGraph(packages, _marker_on_mac) if source.name == "uv.lock" else None
+    for entry in packages:
         name = str(entry.get("name", ""))
         wheels = [*_tables(entry, "wheels"), *_tables(entry, "files")]
         files = [str(one.get("url") or one.get("file") or "") for one in wheels]
         files += [str(one.get("name", "")) for one in wheels]
         if not any(".whl" in one for one in files) or _has_mac_file(entry, files):
             continue
-        marker = str(entry.get("marker") or entry.get("markers") or "")
-        standing: Standing = "blocker" if source.name == "pylock.toml" else "check"
-        because = _NO_WHEEL.because
-        if standing == "check":
-            because += "; whether macOS wants it, the lock's markers decide"
-        if marker and not _marker_on_mac(marker):
-            standing, because = "optional", f"is not wanted on macOS: {marker}"
+        if graph is not None and graph.has_root:
+            standing, because = _by_graph(graph, entry)
+        else:
+            standing, because = _by_marker(source, entry)
         line = _line(source, f'name = "{name}"')
         package = distribution(name) or _NO_WHEEL
         yield _finding(source, line, name, package, standing=standing, because=because)
+
+
+def _by_graph(graph: LockGraph, entry: Mapping[str, Any]) -> tuple[Standing, str]:
+    """Return how a package without a file for macOS stands, by who wants it there."""
+    wanted = graph.wanted(entry)
+    if wanted.how == "always":
+        return "blocker", f"{_NO_WHEEL.because}; {wanted.why}"
+    return "optional", wanted.why
+
+
+def _by_marker(source: Source, entry: Mapping[str, Any]) -> tuple[Standing, str]:
+    """Return the same where the lock has a marker at most."""
+    marker = str(entry.get("marker") or entry.get("markers") or "")
+    if marker and not _marker_on_mac(marker):
+        return "optional", f"is not wanted on macOS: {marker}"
+    if source.name == "pylock.toml":
+        return "blocker", _NO_WHEEL.because
+    because = f"{_NO_WHEEL.because}; whether macOS wants it, the lock's markers decide"
+    return "check", because
 
 
 def _marker_on_mac(text: str) -> bool:
