@@ -93,6 +93,12 @@ def is_ours(name: str) -> bool:
     return name.startswith(_OURS)
 
 
+def is_standard(name: str) -> bool:
+    """Tell whether a code object's file name lies in the standard library."""
+    installed = any(part in name for part in _PACKAGES)
+    return name.startswith((_STANDARD, "<frozen")) and not installed
+
+
 def _is_users(name: str) -> bool:
     installed = any(part in name for part in _PACKAGES)
     return not installed and not name.startswith(_STANDARD)

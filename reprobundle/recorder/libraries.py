@@ -45,9 +45,9 @@ _NATIVE_FILE_READERS = (
     "ffcv",
 )
 _ALWAYS_UNOBSERVED = (
-    "seeds: random.Random",
-    "seeds: numpy.random.RandomState",
-    "seeds: numpy.random.Generator made without default_rng",
+    "seeds: classes derived from random.Random with a seed() of their own",
+    "seeds: numpy.random.RandomState, an immutable type",
+    "seeds: numpy.random.Generator made of a bit generator, an immutable type",
     "random: os.urandom, secrets, uuid",
 )
 

@@ -41,6 +41,11 @@ class MadeGenerators:
             made.append(generator)
             self._send("initial", {_name("numpy", made): numpy_state(generator)})
 
+    @property
+    def of_numpy(self) -> tuple[Any, ...]:
+        """The generators of numpy that are known."""
+        return tuple(self._numpy)
+
     def add_torch(self, generator: Any) -> None:
         """Report a ``torch.Generator`` that was just made.
 
@@ -91,14 +96,15 @@ def _name(library: str, made: list[Any]) -> str:
 
 def numpy_state(generator: Any) -> str:
     """Return the fingerprint of the state of a ``numpy.random.Generator``."""
-    return fingerprint(*_flat(generator.bit_generator.state))
+    return fingerprint(*flat(generator.bit_generator.state))
 
 
-def _flat(state: Any) -> Iterator[bytes]:
+def flat(state: Any) -> Iterator[bytes]:
+    """Yield what a generator's state holds, in an order that never changes."""
     if isinstance(state, dict):
         for key in sorted(state):
             yield str(key).encode()
-            yield from _flat(state[key])
+            yield from flat(state[key])
     elif hasattr(state, "tobytes"):
         yield state.tobytes()
     else:

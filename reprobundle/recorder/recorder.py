@@ -274,8 +274,19 @@ class Recorder:
         if self.session.kind != "fork":
             attempt("generators", self.generators.report_final)
             attempt("made generators", self.made.report_final)
+            attempt("made generators", self.seeds.report_final)
+            send(self.session, [(_ALIVE, "gc.get_objects()", self._alive)])
             attempt("draws", self.draws.report_end)
             attempt("library facts", self.libraries.report_end)
+
+    def _alive(self) -> list[str]:
+        # Imported at the end: most processes have no use for it.
+        from .alive_generators import alive
+
+        return alive(self.made.of_numpy)
+
+
+_ALIVE = "recorder.generators_alive"
 
 
 def _is_inside_subprocess() -> bool:

@@ -9,6 +9,7 @@ from .callers import caller, torch_worker
 from .facts import send
 from .hardware import device_kinds
 from .made_generators import rebind
+from .python_generators import PythonGenerators
 from .replace import replace
 
 TYPE_CHECKING = False
@@ -29,14 +30,16 @@ _SOURCE = "torch.initial_seed()"
 class Seeds:
     """Wrap the public functions that seed the generators.
 
-    Not seen are the classes ``random.Random`` and ``numpy.random.RandomState``: other
-    code derives from them. What ``torch.Generator`` objects were seeded with is read
-    from them at the end.
+    Not seen is ``numpy.random.RandomState``, and ``numpy.random.Generator`` made of a
+    bit generator: these types cannot be changed, and a class in their place would not
+    be the type of what it makes. What ``torch.Generator`` objects were seeded with is
+    read from them at the end.
     """
 
     def __init__(self, session: Session, made: MadeGenerators) -> None:
         self._session = session
         self._made = made
+        self._python = PythonGenerators(session, self._report)
         self._calls = 0
         self._inside = 0
 
@@ -45,6 +48,11 @@ class Seeds:
         if self._session.seed is not None:
             random.seed(self._session.seed)
         self._watch(random, "seed", "random.seed")
+        self._python.watch(random)
+
+    def report_final(self) -> None:
+        """Report the states of generators that the user's code made of Python's."""
+        self._python.report_final()
 
     def on_numpy_random(self, module: ModuleType) -> None:
         """Seed and watch numpy's global generator, just after its import."""

@@ -42,6 +42,7 @@ from reprobundle.run.project import files_digest
 from reprobundle.run.promoted import promotion
 from reprobundle.run.randomness import randomness
 from reprobundle.run.system_packages import package_facts
+from reprobundle.run.unseen_generators import unseen_in
 
 
 def assemble(
@@ -141,7 +142,11 @@ def assemble(
                 seed=run.command.seed,
             ),
             *_output_remarks(outputs, missing_metrics),
-            *(_kept_memory(log, run, access, loaded) if role == "reference" else ()),
+            *(
+                _told_by_sources(log, run, access, loaded)
+                if role == "reference"
+                else ()
+            ),
         ),
         members=_content_members(content),
         withheld=run.withheld,
@@ -241,17 +246,19 @@ def _logs(run: FinishedRun) -> dict[str, Path]:
     return {"stdout.txt": session.stdout, "stderr.txt": session.stderr}
 
 
-def _kept_memory(
+def _told_by_sources(
     log: Memory, run: FinishedRun, access: Accesses, sources: tuple[str, ...]
 ) -> tuple[Remark, ...]:
-    """Return that memory grows, and what in the sources may be behind it.
+    """Return that memory grows, and what the sources tell that a run does not.
 
     The script itself is no imported module, but a file that was read.
     """
     read = {name for name in access.read if name.endswith(".py")}
+    names = sorted(read.union(sources))
     return (
         *memory_log.growth_remarks(log),
-        *hints.hints_in(run.places.scratch, sorted(read.union(sources))),
+        *hints.hints_in(run.places.scratch, names),
+        *unseen_in(run.places.scratch, names),
     )
 
 

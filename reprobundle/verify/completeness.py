@@ -24,6 +24,15 @@ _SEEDED_BY = (
     ("numpy", ("numpy.random.seed",)),
     ("torch.cpu", ("torch.manual_seed", "torch.seed")),
 )
+# What seeds a generator of its own.
+_OF_MADE = frozenset(
+    {
+        "random.Random",
+        "random.Random.seed",
+        "numpy.random.default_rng",
+        "torch.Generator",
+    }
+)
 
 
 def check_completeness(
@@ -195,7 +204,9 @@ def _code(reference: Record) -> frozenset[str]:
 def _seeds(reference: Record) -> Finding:
     known = reference.randomness
     calls = tuple(call for call in known.calls if call.is_chosen)
-    if known.seed is not None or calls:
+    # A generator that somebody made and seeded says nothing about the global ones.
+    lent = all(call.function in _OF_MADE for call in calls)
+    if known.seed is not None or (calls and not (lent and _moved(known, calls))):
         set_by = "--seed" if known.seed is not None else calls[0].where
         note = f"{len(calls)} calls{_unseeded(known, calls)}"
         return finding("has-seeds", "pass", note, where=set_by)
@@ -215,26 +226,29 @@ def _seeds(reference: Record) -> Finding:
         "has-seeds",
         "warn",
         f"random numbers were drawn{unsure} and no seed was set{_happened(reference)}",
-        where=drawn[0],
+        where=moved[0] if (moved := _moved(known, calls)) else drawn[0],
         advice="set the seeds in the script, or pack with --seed",
     )
 
 
 def _unseeded(known: Randomness, calls: Sequence[SeedCall]) -> str:
-    """Return which global generators moved although nobody seeded them."""
-    if known.seed is not None:
-        return ""
+    """Return which global generators moved although nobody seeded them, in words."""
+    moved = [] if known.seed is not None else _moved(known, calls)
+    return f"; {', '.join(moved)} moved without a seed" if moved else ""
+
+
+def _moved(known: Randomness, calls: Sequence[SeedCall]) -> list[str]:
+    """Return which global generators moved although none of `calls` seeded them."""
     seeded = {
         name for name, how in _SEEDED_BY for call in calls if call.function in how
     }
-    moved = [
+    return [
         name
         for name, _ in _SEEDED_BY
         if name in known.final
         and known.initial.get(name) != known.final[name]
         and name not in seeded
     ]
-    return f"; {', '.join(moved)} moved without a seed" if moved else ""
 
 
 def _no_generators(known: Randomness) -> Finding:

@@ -113,11 +113,106 @@ def test_what_is_not_imported_is_not_seeded_or_loaded(launch):
     assert absent.modules == ("random", "numpy.random", "torch")
 
 
+MADE = """
+import copy, pickle, random, tempfile
+import numpy as np
+from random import Random
+
+first = random.Random(5)
+second = Random('text')
+free = Random()
+first.seed(7)
+
+class Derived(random.Random):
+    def __init__(self, value):
+        super().__init__(value)
+        self.value = value
+
+class Silent(random.Random):
+    def seed(self, *arguments):
+        pass
+
+derived, silent = Derived(9), Silent(3)
+tempfile.NamedTemporaryFile().close()
+again = pickle.loads(pickle.dumps(first))
+old = np.random.RandomState(4)
+new = np.random.Generator(np.random.PCG64(2))
+print(first.random(), second.random(), derived.random(), again.random(), old.rand())
+print(copy.deepcopy(first).random(), new.random(), random.Random.seed.__qualname__)
+print(isinstance(derived, Random), type(first) is random.Random, len(pickle.dumps(new)))
+print(len(pickle.dumps(random.Random)), len(pickle.dumps(np.random.RandomState)))
+for number in range(30):
+    Random(number)
+"""
+
+
+@pytest.fixture(scope="module")
+def made(launch):
+    return [
+        launch(["python", "run.py"], {"run.py": MADE}, recorded=recorded)
+        for recorded in (True, False)
+    ]
+
+
+def test_generators_of_the_user_are_what_they_are_without_us(made):
+    run, plain = made
+    assert run.status == plain.status == 0, run.stderr
+    assert run.stdout == plain.stdout
+
+
+def test_seeds_of_made_python_generators_are_reported_with_their_place(made):
+    run, _ = made
+    calls = [
+        (e.function, e.value, e.where.rpartition(":")[2])
+        for e in run.of(Seed)
+        if e.function.startswith("random.Random")
+    ]
+    assert calls[:6] == [
+        ("random.Random", "5", "6"),
+        ("random.Random", "'text'", "7"),
+        ("random.Random", "None", "8"),
+        ("random.Random.seed", "7", "9"),
+        ("random.Random", "9", "13"),
+        # Made by pickle, which fills it afterwards.
+        ("random.Random", "None", "22"),
+    ]
+
+
+def test_thirty_generators_of_one_place_do_not_fill_the_record(made):
+    run, _ = made
+    line = MADE.splitlines().index("    Random(number)") + 1
+    at_one_place = [e for e in run.of(Seed) if e.where.endswith(f"run.py:{line}")]
+    assert len(at_one_place) == 16
+    assert any("only the first 16 seeds of random.Random" in t for t in run.troubles())
+
+
+def test_states_of_made_python_generators_tell_which_moved(made):
+    run, _ = made
+    states: dict[str, dict[str, str]] = {"initial": {}, "final": {}, "draws": {}}
+    for event in run.of(Generators):
+        states[event.when].update(event.fingerprints)
+    source = random.Random("text")
+    source.random()
+    assert states["final"]["python.Random#2"] == generators.python_state(source)
+    assert states["initial"]["python.Random#2"] != states["final"]["python.Random#2"]
+    assert states["initial"]["python.Random#3"] == states["final"]["python.Random#3"]
+
+
+def test_what_numpy_makes_unseen_is_told_as_it_stands_at_the_end(made):
+    run, _ = made
+    alive = run.fact("recorder.generators_alive")
+    assert [text.rpartition(" ")[0] for text in alive] == [
+        "numpy.random.Generator PCG64",
+        "numpy.random.RandomState MT19937",
+    ]
+
+
 def test_what_cannot_be_observed_is_named(launch):
     run = launch(["python", "-c", "import sys; sys.modules['h5py'] = sys"])
     unobserved = run.fact("recorder.unobserved")
     assert "files: h5py" in unobserved
-    assert "seeds: random.Random" in unobserved
+    assert any("numpy.random.RandomState, an immutable" in text for text in unobserved)
+    assert "seeds: random.Random" not in unobserved
     assert "files: cv2" not in unobserved
     assert any(fact.name == "python.start_method" for fact in run.of(FactEvent))
 

@@ -147,6 +147,29 @@ def test_a_seed_that_nobody_chose_is_none(bench, call):
     assert ("torch.seed took 7" in told.reason) == bool(call.drawn)
 
 
+def seeded_by(function):
+    """Return a randomness in which one call set a seed and torch's draws moved."""
+    return Randomness(
+        calls=(SeedCall(function=function, value="3", where="train.py:4", pid=1),),
+        initial={"torch.cpu": "00"},
+        final={"torch.cpu": "11"},
+    )
+
+
+@pytest.mark.parametrize(
+    "function", ["random.Random", "numpy.random.default_rng", "torch.Generator"]
+)
+def test_a_generator_of_its_own_is_no_seed_for_the_global_one_that_moved(
+    bench, function
+):
+    report = sealed_with(bench, randomness=seeded_by(function))
+    (told,) = found(report, "has-seeds", "warn")
+    assert told.where == "torch.cpu"
+    rested = msgspec.structs.replace(seeded_by(function), final={"torch.cpu": "00"})
+    report = sealed_with(bench, randomness=rested)
+    assert found(report, "has-seeds", "pass")
+
+
 def test_an_unseeded_run_tells_the_seed_it_happened_to_use(bench):
     drawn = Randomness(initial={"torch.cpu": "0"}, final={"torch.cpu": "1"})
     seed = Fact(value="1234567", source="torch.initial_seed()")
