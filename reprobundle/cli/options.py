@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from reprobundle.verify.second_opinion import OwnPolicy
 
 EXIT_INCOMPLETE = 11
 DEVICES = ("as-is", "cpu", "cuda", "mps")
@@ -108,3 +112,17 @@ def parse_devices(text: str) -> tuple[str, ...]:
 def say(line: str) -> None:
     """Show one line of progress; results alone go to stdout."""
     click.echo(line, err=True)
+
+
+def own_policy(path: Path | None) -> OwnPolicy | None:
+    """Return the verifier's own policy, read from `path`; None without one.
+
+    Raises:
+        BadCallError: The file is no policy.
+    """
+    if path is None:
+        return None
+    from reprobundle.pack.policy import read_stated
+    from reprobundle.verify.second_opinion import OwnPolicy
+
+    return OwnPolicy(path.name, read_stated(path))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reprobundle.cli.options import allow_option, bundle_argument, say
+from reprobundle.cli.options import allow_option, bundle_argument, own_policy, say
 
 if TYPE_CHECKING:
     from reprobundle.format.findings import Report
@@ -45,6 +45,12 @@ STYLES = ("plain", "aec", "aea", "checklist")
     help="Judge a replay that travels alone (.rpr.zip).",
 )
 @click.option("--expect-id", metavar="ID", help="The bundle id you were told.")
+@click.option(
+    "--policy",
+    type=click.Path(path_type=Path),
+    help="Your own policy (JSON), judged and shown beside the author's. The exit "
+    "status follows the author's.",
+)
 @allow_option
 def report(
     *,
@@ -54,6 +60,7 @@ def report(
     output: Path | None,
     replay_file: Path | None,
     expect_id: str | None,
+    policy: Path | None,
     allow: tuple[str, ...],
 ) -> int:
     """Verify a bundle and write the answer as a page, an issue or a CI result.
@@ -66,7 +73,11 @@ def report(
     if style != "plain" and kind != "markdown":
         raise click.UsageError(f"--style {style} is a form of --format markdown")
     answer = verify_bundle(
-        bundle, replay_file=replay_file, expect_id=expect_id, allow=allow
+        bundle,
+        replay_file=replay_file,
+        expect_id=expect_id,
+        allow=allow,
+        own_policy=own_policy(policy),
     )
     document = _rendered(bundle, answer, kind, style, replay_file)
     if output is None and kind == "html":

@@ -7,7 +7,12 @@ from pathlib import Path
 
 import click
 
-from reprobundle.cli.options import allow_option, bundle_argument, json_option
+from reprobundle.cli.options import (
+    allow_option,
+    bundle_argument,
+    json_option,
+    own_policy,
+)
 
 
 @click.command()
@@ -52,12 +57,6 @@ def verify(
     from reprobundle.report.progress import progress
     from reprobundle.verify.verify import verify_bundle
 
-    own = None
-    if policy is not None:
-        from reprobundle.pack.policy import read_stated
-        from reprobundle.verify.second_opinion import OwnPolicy
-
-        own = OwnPolicy(policy.name, read_stated(policy))
     with progress("checking digests", _size(bundle)) as advance:
         report = verify_bundle(
             bundle,
@@ -67,7 +66,7 @@ def verify(
             replay_file=replay_file,
             expect_id=expect_id,
             allow=allow,
-            own_policy=own,
+            own_policy=own_policy(policy),
             progress=advance,
         )
     if as_json:

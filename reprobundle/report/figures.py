@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from reprobundle.format.findings import ArrayComparison, OutputComparison
@@ -17,6 +17,8 @@ MOST_MARKS = 12
 MOST_ERRORS = 10
 MOST_PHASES = 10
 MIB = 1 << 20
+# The histogram of the comparison has 33 buckets, doubling (spec: ArrayComparison.ulp).
+LAST_BUCKET = 32
 # Counters worth a figure, the most telling one first.
 _COUNTERS = (
     "mps_driver_allocated",
@@ -38,7 +40,13 @@ class Figure(NamedTuple):
 
 def figures(page: ReplayPage) -> list[Figure]:
     """Return the figures about one replay that have something to show."""
-    found = [*_curves(page), *_errors(page), *_phases(page), *_memory(page)]
+    found = [
+        *_curves(page),
+        *_errors(page),
+        *_distances(page),
+        *_phases(page),
+        *_memory(page),
+    ]
     return [figure for figure in found if figure.svg]
 
 
@@ -98,6 +106,51 @@ def _error_bar(output: OutputComparison, part: ArrayComparison) -> Bar:
             for word, value in quantiles
         ),
     )
+
+
+def _distances(page: ReplayPage) -> Iterator[Figure]:
+    """Yield the histogram of units in the last place of the array that moved most."""
+    moved = [
+        (output, part)
+        for output in page.judgement.outputs
+        for part in output.parts
+        if part.ulp and not part.equal
+    ]
+    if not moved:
+        return
+    output, part = max(moved, key=lambda one: _far(one[1].ulp))
+    name = f"{output.name} {part.name}".strip()
+    compared = sum(part.ulp)
+    bars = tuple(
+        Bar(
+            _bucket(number),
+            (("bar replay", float(count), f"{count:,} ({count / compared:.3g})"),),
+        )
+        for number, count in enumerate(part.ulp)
+        if count
+    )
+    title = f"distance in units in the last place, {name}"
+    caption = (
+        f"elements of {name} ({part.dtype}) by how many representable numbers lie "
+        "between both sides, and their share; logarithmic"
+    )
+    hidden = len(moved) - 1
+    if hidden:
+        caption += f"; {text.plural(hidden, 'other array')} differ less"
+    yield Figure("Error histogram", bar_chart(title, bars, logarithmic=True), caption)
+
+
+def _far(counts: Sequence[int]) -> float:
+    """Return the mean number of the bucket: roughly log2 of the distance."""
+    return sum(number * count for number, count in enumerate(counts)) / sum(counts)
+
+
+def _bucket(number: int) -> str:
+    """Return how far apart the pairs of one bucket are; the last one is open."""
+    if number < 2:
+        return str(number)
+    first = 1 << (number - 1)
+    return f"{first:,} up" if number == LAST_BUCKET else f"{first:,}-{2 * first - 1:,}"
 
 
 def _phases(page: ReplayPage) -> Iterator[Figure]:

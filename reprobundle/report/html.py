@@ -22,6 +22,12 @@ from reprobundle.format.findings import (
 )
 from reprobundle.format.record import Record, as_float
 from reprobundle.report import text
+from reprobundle.report.concluded import (
+    CLAIM_COLUMNS,
+    claim_cells,
+    opinion_words,
+    told_claims,
+)
 from reprobundle.report.device_columns import device_columns
 from reprobundle.report.drifting import drift_words
 from reprobundle.report.experimented import (
@@ -98,6 +104,8 @@ def _environment() -> Environment:
         finalize=_shown,
     )
     environment.globals.update(
+        claim_cells=claim_cells,
+        claim_columns=CLAIM_COLUMNS,
         device_columns=device_columns,
         drift_words=drift_words,
         experiment_cells=experiment_cells,
@@ -108,6 +116,7 @@ def _environment() -> Environment:
         largest=_largest,
         most_reasons=MOST_REASONS,
         mark=lambda output: _SIGNS[_OUTCOME_OF_RESULT[output.result]],
+        opinion_words=opinion_words,
         outcome_tone=_TONES.__getitem__,
         parted=_parted,
         platform=_platform,
@@ -117,6 +126,7 @@ def _environment() -> Environment:
         size=text.size,
         tone=_tone,
         total=_total,
+        told_claims=told_claims,
         truth_cells=truth_cells,
         truth_columns=TRUTH_COLUMNS,
         unsaid=_unsaid,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
 from reprobundle.format.findings import Finding, Report
+from reprobundle.report.concluded import opinion_words
 from reprobundle.report.text import safe
 from reprobundle.verify.checks import BY_NUMBER
 from reprobundle.verify.verdict import consequence
@@ -21,17 +22,39 @@ def render_junit(report: Report) -> str:
     suites = ET.Element("testsuites", name=safe(report.file))
     _suite(suites, "bundle", report.findings)
     for judgement in report.judgements:
-        _suite(suites, f"replay {judgement.replay[:12]}", judgement.findings)
+        _suite(
+            suites,
+            f"replay {judgement.replay[:12]}: {judgement.verdict}",
+            judgement.findings,
+        )
     verdict = ET.SubElement(suites, "testsuite", name="verdict", tests="1")
     case = ET.SubElement(
         verdict, "testcase", classname="verdict", name=safe(report.verdict)
     )
+    _properties(verdict, report)
     red = report.exit_status != 0
     if red:
         _problem(case, "failure", report.verdict, "\n".join(report.reasons))
     verdict.set("failures", str(int(red)))
     ET.indent(suites)
     return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _properties(verdict: ET.Element, report: Report) -> None:
+    """State the results of claims and of the verifier's own policy, which fail nothing.
+
+    The findings behind them are test cases of their own.
+    """
+    said = [(f"claim {one.name}", one.result) for one in report.claims]
+    if report.second_opinion is not None:
+        said.append(("own policy", opinion_words(report.second_opinion)))
+    if not said:
+        return
+    # It has to be the first child of a test suite.
+    properties = ET.Element("properties")
+    for name, value in said:
+        ET.SubElement(properties, "property", name=safe(name), value=safe(value))
+    verdict.insert(0, properties)
 
 
 def _suite(suites: ET.Element, name: str, findings: Sequence[Finding]) -> None:

@@ -13,6 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from reprobundle.format.findings import Finding, Judgement, OutputComparison, Report
 from reprobundle.format.record import Record, as_float
 from reprobundle.report import text
+from reprobundle.report.concluded import (
+    CLAIM_COLUMNS,
+    claim_cells,
+    opinion_words,
+    told_claims,
+)
 from reprobundle.report.device_columns import device_columns
 from reprobundle.report.drifting import drift_words
 from reprobundle.report.experimented import (
@@ -41,6 +47,8 @@ def render_markdown(page: Page) -> str:
         _heading(report),
         _bullets(report.reasons, MOST_REASONS),
         _facts(page),
+        _claims(report),
+        _second_opinion(report),
         *_devices(report),
         *(block for one in page.replays for block in _replay(one)),
         _experiments(report),
@@ -114,6 +122,27 @@ def _facts(page: Page) -> str:
     rows.append(("not checked", unchecked or "nothing was left out"))
     rows.append(("check it", code(f"reprobundle verify {shlex.quote(report.file)}")))
     return table(("", ""), rows)
+
+
+def _claims(report: Report) -> str:
+    """Return what came of each claim that says more than the verdict."""
+    rows = [
+        (code(name), words(statement), result, words(numbers))
+        for name, statement, result, numbers in map(claim_cells, told_claims(report))
+    ]
+    return table(CLAIM_COLUMNS, rows[:MOST_OUTPUTS])
+
+
+def _second_opinion(report: Report) -> str:
+    """Return the verdict under the verifier's own policy, which replaces nothing."""
+    opinion = report.second_opinion
+    if opinion is None:
+        return ""
+    looser = "".join(f"\n  - looser: {words(one)}" for one in opinion.looser)
+    return (
+        f"- Beside the author's policy, {words(opinion_words(opinion))}. The verdict "
+        f"and the exit status are those of the author's policy.{looser}"
+    )
 
 
 def machine(record: Record) -> str:

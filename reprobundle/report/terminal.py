@@ -16,13 +16,14 @@ from reprobundle.format.findings import (
     Report,
     SecondOpinion,
 )
-from reprobundle.format.judged import BandResult, Cause, EndResult
+from reprobundle.format.judged import Cause
 from reprobundle.report import text
 from reprobundle.report.checked import (
     advice_lines,
     check_lines,
     replay_check_lines,
 )
+from reprobundle.report.concluded import claim_cells, opinion_words, told_claims
 from reprobundle.report.layout import (
     BLANK,
     Column,
@@ -211,38 +212,12 @@ def _conclusion(report: Report, screen: Screen, *, verbose: bool) -> list[Line]:
 def _claims(report: Report, screen: Screen) -> list[Line]:
     """Return what came of each claim that says something, with its numbers."""
     lines: list[Line] = []
-    for one in report.claims:
-        not_run = one.result == "NOT RUN" and len(report.claims) > 1
-        if not (one.statement or one.bands or one.ends or not_run):
-            continue
-        told = one.statement or "no statement"
-        shown = (
-            "" if one.judged or one.result == "NOT RUN" else ", shown and not judged"
-        )
-        words = f"{one.name}: {told}: {one.result}{shown}"
-        numbers = "; ".join([*map(_band, one.bands), *map(_end, one.ends)])
+    for one in told_claims(report):
+        name, statement, result, numbers = claim_cells(one)
+        words = f"{name}: {statement}: {result}"
         label = "" if lines else "claims"
         lines += paragraph(screen, label, f"{words}; {numbers}" if numbers else words)
     return lines
-
-
-def _band(band: BandResult) -> str:
-    here = "not found" if band.replay is None else text.number(float(band.replay))
-    known = band.reference is not None
-    reference = text.number(float(band.reference or 0.0)) if known else "not found"
-    bounds = (("at least", band.least), ("at most", band.most))
-    limits = ", ".join(f"{word} {end:g}" for word, end in bounds if end is not None)
-    return f"{band.metric} {here}, reference {reference}, {limits or 'no band'}"
-
-
-def _end(one: EndResult) -> str:
-    # Few bundles have end tests, and all are to be shown quickly.
-    from reprobundle.verify.ends import end_words
-
-    if one.result == "not-judged":
-        return f"the end of {one.metric} is not judged: {one.reason}"
-    said = {"same": "as the author's", "other": "other than the author's"}
-    return f"{one.metric} ends {said[one.result]}, {end_words(one)}"
 
 
 def _second_opinion(
@@ -251,11 +226,8 @@ def _second_opinion(
     """Return the verdict under the verifier's policy, never in the verdict's place."""
     if opinion is None:
         return []
-    by = f" by {opinion.author}" if opinion.author else ""
-    words = (
-        f"under {opinion.file}{by}: {opinion.verdict} (would exit "
-        f"{opinion.exit_status}); the verdict below is that of the author's policy"
-    )
+    beside = "the verdict below is that of the author's policy"
+    words = f"{opinion_words(opinion)}; {beside}"
     lines = paragraph(screen, "your policy", words, whole=True)
     for one in opinion.looser if verbose else opinion.looser[:MOST_REASONS]:
         lines += paragraph(screen, "", f"looser: {one}", whole=verbose)

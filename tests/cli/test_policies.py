@@ -8,11 +8,13 @@ import pytest
 
 from tests.cli.conftest import reprobundle
 
-# Prints a number that one variable of the numeric libraries changes. The variable must
-# not be set where it is packed, or it would belong to the command.
+# Writes a number that a variable of the numeric libraries changes, and a device that was
+# asked for. The variable must not be set where it is packed, or it would belong to the
+# command.
 SCRIPT = """\
 import json, os
-threads = int(os.environ.get("OPENBLAS_NUM_THREADS", "4"))
+usual = "1" if os.environ.get("REPROBUNDLE_DEVICE") == "cpu" else "4"
+threads = int(os.environ.get("OPENBLAS_NUM_THREADS", usual))
 json.dump({"loss": 0.5 + threads * 1e-4}, open("loss.json", "w"))
 """
 NUMBER = {"dtype": "number", "devices": "same", "source": "habit"}
@@ -22,7 +24,7 @@ SIGNED = {"author": "V. Erifier", "reason": "our habit"}
 
 @pytest.fixture(scope="module")
 def replayed(tmp_path_factory):
-    """A bundle, replayed with one thread where the reference had four."""
+    """A bundle, replayed so that its number is another one."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("OPENBLAS_NUM_THREADS", raising=False)
         folder = tmp_path_factory.mktemp("policies")
@@ -33,8 +35,8 @@ def replayed(tmp_path_factory):
         packing = ("pack", "-o", target, "-q", "--", "python", "run.py")
         packed = reprobundle(*packing, cwd=project)
         assert packed.status == 0, packed.err
-        setting = ("--set", "OPENBLAS_NUM_THREADS=1", "--passes", "measured")
-        done = reprobundle("replay", target, "--yes", "-q", *setting)
+        options = ("--device", "cpu", "--passes", "measured")
+        done = reprobundle("replay", target, "--yes", "-q", *options)
         assert done.status == 10, done.out + done.err
     return target
 
@@ -45,13 +47,18 @@ def written(folder, **fields):
     return path
 
 
-def test_a_setting_reaches_the_run_and_its_record(replayed):
-    report = json.loads(reprobundle("verify", "--json", replayed).out)
-    (judgement,) = report["judgements"]
+def test_a_setting_reaches_the_run_and_its_record(replayed, tmp_path):
+    setting = ("--set", "OPENBLAS_NUM_THREADS=1", "--passes", "measured")
+    alone = ("--record", tmp_path / "mine.rpr.zip", "--json")
+    done = reprobundle("replay", replayed, "--yes", "-q", *setting, *alone)
+    (judgement,) = json.loads(done.out)["judgements"]
     facts = {one["name"]: one for one in judgement["environment"]}
     threads = facts["env.OPENBLAS_NUM_THREADS"]
     assert (threads["reference"], threads["replay"]) == ("(unset)", "1")
     assert "same-command" not in " ".join(judgement["reasons"])
+    first = judgement["causes"][0]
+    assert first["id"] == "asked-otherwise"
+    assert first["command"] == "reprobundle replay x.rpb.zip"
 
 
 def test_a_setting_that_changes_no_numbers_is_refused(replayed):

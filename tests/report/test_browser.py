@@ -73,7 +73,7 @@ def test_the_browser_read_the_whole_page(loaded):
     document, _ = loaded
     assert "<title>NOT REPRODUCED: digits.rpb.zip</title>" in document
     assert document.rstrip().endswith("</html>")
-    assert document.count("<figure>") == 4
+    assert document.count("<figure>") == 5
 
 
 def test_what_is_drawn_is_told_in_words(loaded):

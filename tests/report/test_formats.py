@@ -11,8 +11,9 @@ import msgspec
 import pytest
 
 from reprobundle.cli import run
-from reprobundle.format.findings import Finding, Report, Verdict
+from reprobundle.format.findings import EXIT_STATUS, Finding, Report, Verdict
 from reprobundle.format.reader import open_bundle
+from reprobundle.report.concluded import told_claims
 from reprobundle.report.html import render_html
 from reprobundle.report.json import report_json
 from reprobundle.report.junit import render_junit
@@ -34,7 +35,7 @@ def shown(tmp_path_factory):
     """Case → its page and all renderings."""
     found = {}
     for name, (make, _) in pages.CASES.items():
-        page = pages.page_of(make(tmp_path_factory.mktemp(name)))
+        page = pages.page_of(make(tmp_path_factory.mktemp(name)), name)
         found[name] = page
     return found
 
@@ -58,11 +59,89 @@ def test_no_format_has_a_verdict_of_its_own(shown, case):
     words = " ".join(text_of(render_html(page)).split())
     assert f"{expected} exit status {status}" in words
     suites = ET.fromstring(render_junit(report))
-    (last,) = suites[-1]
+    (last,) = suites[-1].iter("testcase")
     assert last.get("name") == expected
     assert (last.find("failure") is None) == (status == 0)
     for style in ("aec", "aea", "checklist"):
         assert f"**{expected}** (exit {status})" in render_style(page, style)
+
+
+def test_every_verdict_there_is_has_a_case():
+    shown = {expected for _, expected in pages.CASES.values()}
+    assert shown == {verdict.value for verdict in EXIT_STATUS}
+
+
+@pytest.mark.parametrize("case", pages.CASES)
+def test_no_format_has_a_verdict_of_its_own_on_a_replay(shown, case):
+    page = shown[case]
+    terminal = render_report(page.report, WIDE).splitlines()
+    markdown = render_markdown(page).splitlines()
+    text = " ".join(text_of(render_html(page)).split())
+    suites = [one.get("name") for one in ET.fromstring(render_junit(page.report))]
+    for judgement in page.report.judgements:
+        short, verdict = judgement.replay[:12], judgement.verdict
+        # What the last line says of a single replay is not said twice.
+        is_last = len(page.report.judgements) == 1 and verdict == page.report.verdict
+        assert is_last or any(short in line and verdict in line for line in terminal)
+        assert any(short in line and verdict in line for line in markdown)
+        assert re.search(f"{short}[^.]{{0,200}}{re.escape(verdict)}", text)
+        assert f"replay {short}: {verdict}" in suites
+
+
+@pytest.mark.parametrize("case", pages.CASES)
+def test_no_format_has_a_result_of_its_own_on_a_claim(shown, case):
+    page = shown[case]
+    told = told_claims(page.report)
+    rendered = [
+        " ".join(one.split())
+        for one in (
+            render_report(page.report, WIDE).replace(": ", " "),
+            render_markdown(page).replace("|", " ").replace("`", ""),
+            text_of(render_html(page)),
+        )
+    ]
+    for claim in told:
+        words = f"{claim.name} no statement {claim.result}"
+        assert all(words in one for one in rendered)
+        name, value = f"claim {claim.name}", claim.result
+        properties = ET.fromstring(render_junit(page.report)).iter("property")
+        assert (name, value) in [
+            (one.get("name"), one.get("value")) for one in properties
+        ]
+    assert bool(told) == (case == "one_claim_of_two")
+
+
+def test_an_experiment_is_in_every_format_and_decides_in_none(shown):
+    page = shown["experiments"]
+    assert page.report.judgements == ()
+    junit = html.unescape(render_junit(page.report))
+    for rendered in (
+        render_report(page.report, WIDE),
+        render_markdown(page),
+        text_of(render_html(page)),
+        report_json(page.report).decode(),
+        junit,
+    ):
+        assert "threads=1" in rendered
+        assert "threads=2" in rendered
+        assert "NOT REPRODUCED" not in rendered
+
+
+def test_a_second_opinion_stands_beside_the_verdict_in_every_format(shown):
+    page = shown["own_policy"]
+    opinion = page.report.second_opinion
+    assert opinion is not None
+    assert opinion.verdict != page.report.verdict
+    for rendered in (
+        render_report(page.report, WIDE),
+        render_markdown(page),
+        text_of(render_html(page)),
+        report_json(page.report).decode(),
+        html.unescape(render_junit(page.report)),
+    ):
+        assert "mine.json" in rendered
+        assert opinion.verdict in rendered
+        assert page.report.verdict in rendered
 
 
 @pytest.mark.parametrize("case", pages.CASES)
