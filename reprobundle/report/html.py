@@ -88,7 +88,7 @@ def render_html(page: Page) -> str:
         page=page,
         report=page.report,
         version=__version__,
-        findings_table=lambda findings: _findings(environment, findings),
+        findings_table=lambda findings, name: _findings(environment, findings, name),
     )
 
 
@@ -140,12 +140,14 @@ def _shown(value: object) -> object:
     return safe(value) if type(value) is str else value
 
 
-def _findings(environment: Environment, findings: Sequence[Finding]) -> Markup:
+def _findings(
+    environment: Environment, findings: Sequence[Finding], name: str
+) -> Markup:
     from markupsafe import Markup
 
     template = environment.get_template("findings.html")
     # The template escaped it already.
-    return Markup(template.render(findings=findings))  # noqa: S704
+    return Markup(template.render(findings=findings, name=name))  # noqa: S704
 
 
 def _tone(exit_status: int) -> str:

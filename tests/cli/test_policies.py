@@ -8,9 +8,9 @@ import pytest
 
 from tests.cli.conftest import reprobundle
 
-# Writes a number that a variable of the numeric libraries changes, and a device that was
-# asked for. The variable must not be set where it is packed, or it would belong to the
-# command.
+# Writes a number that a variable of the numeric libraries changes, and a device that
+# was asked for. The variable must not be set where it is packed, or it would belong to
+# the command.
 SCRIPT = """\
 import json, os
 usual = "1" if os.environ.get("REPROBUNDLE_DEVICE") == "cpu" else "4"

@@ -90,7 +90,66 @@ def test_what_folds_can_be_reached_by_keyboard(loaded):
     folded = re.findall(r"<details[^>]*>\s*(<\w+)", document)
     assert folded
     assert set(folded) == {"<summary"}
-    assert "tabindex" not in document
+
+
+def test_what_scrolls_can_be_reached_by_keyboard_and_has_a_name(loaded):
+    document, _ = loaded
+    scrolled = re.findall(r'<div class="scroll"([^>]*)>', document)
+    assert len(scrolled) > 4
+    names = [re.search(r'aria-label="([^"]+)"', one) for one in scrolled]
+    assert all('tabindex="0" role="region"' in one for one in scrolled)
+    assert len({name[1] for name in names if name}) == len(scrolled)
+    # The order of the keyboard is that of the page.
+    assert set(re.findall(r'tabindex="([^"]*)"', document)) == {"0"}
+
+
+def test_every_section_and_column_has_a_name(loaded):
+    document, _ = loaded
+    labels = re.findall(r'aria-labelledby="([^"]+)"', document)
+    ids = re.findall(r'\bid="([^"]+)"', document)
+    assert labels
+    assert set(labels) <= set(ids)
+    assert len(ids) == len(set(ids))
+    assert re.findall(r"<th(?=[ >])(?![^>]*scope=)[^>]*>", document) == []
+    assert '<html lang="en">' in document
+    assert all(f"<{landmark}" in document for landmark in ("header", "main", "footer"))
+
+
+def luminance(colour):
+    """Return the relative luminance of #rrggbb (WCAG 2.2)."""
+    channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [
+        one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4
+        for one in channels
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def schemes(page):
+    """Yield the colours of the light, the dark and the printed page."""
+    for block in re.findall(r":root \{(.*?)\}", page.read_text(), re.DOTALL):
+        found = re.findall(r"--([a-z]+): (#[0-9a-f]{3,6})", block)
+        yield {
+            name: value if len(value) == 7 else "#" + "".join(c * 2 for c in value[1:])
+            for name, value in found
+        }
+
+
+def test_every_text_stands_out_in_every_scheme(page):
+    # 4.5 is what WCAG 2.2 asks of text (1.4.3), 3 of graphics (1.4.11).
+    found = list(schemes(page))
+    assert len(found) == 3
+    for colours in found:
+        for ground in ("paper", "fill"):
+            for name in ("ink", "soft", "good", "warn", "bad"):
+                assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
+            for name in ("reference", "replay"):
+                assert contrast(colours[name], colours[ground]) >= 3.0, (name, ground)
 
 
 def pixels(path):
