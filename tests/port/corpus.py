@@ -309,4 +309,58 @@ CORPUS = (
         T + "def f(s):\n    return isinstance(s, torch.cuda.Stream)\n",
     ),
     Snippet("metal", "k.metal", "kernel void f() {}\n"),
+    # Traps and blockers added in December 2026, labelled before the scan was run.
+    Snippet(
+        "early return, called",
+        "a.py",
+        T + "def f(x):\n    if not torch.cuda.is_available():\n        return x\n"
+        "    return x.cuda()\n\n\nf(torch.ones(1))\n",
+    ),
+    Snippet(
+        "ternary device",
+        "a.py",
+        T + "d = 'cuda' if torch.cuda.is_available() else 'mps'\n"
+        "m = torch.ones(1).to(d)\n",
+    ),
+    Snippet(
+        "suppressed import",
+        "a.py",
+        "import contextlib\nwith contextlib.suppress(ImportError):\n"
+        "    import triton\n",
+    ),
+    Snippet(
+        "test of a name",
+        "a.py",
+        T + "x = torch.ones(1)\nassert x.device.type in ('cpu', 'cuda', 'mps')\n",
+    ),
+    Snippet(
+        "count is a question",
+        "a.py",
+        T + "n = torch.cuda.device_count()\nprint(n)\n",
+    ),
+    Snippet(
+        "seed for all",
+        "a.py",
+        T + "torch.cuda.manual_seed_all(0)\n",
+    ),
+    Snippet("version of cuda", "a.py", T + "print(torch.version.cuda)\n"),
+    Snippet("shell variable", "run.sh", "export CUDA_VISIBLE_DEVICES=0\npython a.py\n"),
+    Snippet("mac requirement", "requirements.txt", "mlx ; sys_platform == 'darwin'\n"),
+    Snippet(
+        "empty cache",
+        "a.py",
+        T + "torch.cuda.empty_cache()\n",
+    ),
+    Snippet(
+        "event",
+        "a.py",
+        T + "start = torch.cuda.Event(enable_timing=True)\n",
+        (2,),
+    ),
+    Snippet(
+        "stream",
+        "a.py",
+        T + "with torch.cuda.stream(torch.cuda.Stream()):\n    pass\n",
+        (2,),
+    ),
 )

@@ -116,6 +116,43 @@ def test_a_function_nobody_calls_is_late_and_one_that_is_called_blocks(tmp_path)
     assert standings(scan(tmp_path)) == {("a.py", 2): "blocker"}
 
 
+MAIN = "from pkg.a import launch\n\n\ndef main():\n    launch()\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("caller", "standing"),
+    [
+        ("from pkg.a import launch\nlaunch()\n", "blocker"),
+        ("from pkg import a\na.launch()\n", "blocker"),
+        ("import pkg.a\npkg.a.launch()\n", "blocker"),
+        (f"{MAIN}if __name__ == '__main__':\n    main()\n", "blocker"),
+        ("import sys\nfrom pkg.a import launch\nif sys.argv:\n    launch()\n", "late"),
+        (MAIN, "late"),
+        ("from pkg.a import other\nother()\n", "late"),
+        ("from elsewhere.b import launch\nlaunch()\n", "late"),
+        ("from pkg.a import launch\nf = lambda: launch()\n", "late"),
+    ],
+)
+def test_a_function_that_another_file_calls_in_any_case_blocks(
+    caller, standing, tmp_path
+):
+    library = "def launch():\n    import deepspeed\n\n\ndef other():\n    pass\n"
+    write(tmp_path, pkg__a_dot_py=library, run_dot_py=caller)
+    report = scan(tmp_path)
+    assert standings(report) == {("pkg/a.py", 2): standing}
+    (found,) = report.findings
+    assert ("called at run.py:" in found.because) == (standing == "blocker")
+
+
+def test_a_relative_import_leads_to_the_function(tmp_path):
+    write(
+        tmp_path,
+        pkg__a_dot_py="def launch():\n    import deepspeed\n",
+        pkg__run_dot_py="from .a import launch\nlaunch()\n",
+    )
+    assert standings(scan(tmp_path)) == {("pkg/a.py", 2): "blocker"}
+
+
 def test_a_module_named_from_parts_is_late(tmp_path):
     text = "import importlib\nm = importlib.import_module('flash' + '_attn')\n"
     write(tmp_path, a_dot_py=text, b_dot_py=text.replace("'flash' + '_attn'", "name"))

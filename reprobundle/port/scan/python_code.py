@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
 from reprobundle.format.scan_report import ScanFinding
+from reprobundle.port.scan.calls import Call, calls_in_any_case
 from reprobundle.port.scan.dependencies import requirement_findings
 from reprobundle.port.scan.guards import catches_import, leaves, needs_cuda, without
 from reprobundle.port.scan.python_findings import (
@@ -39,11 +40,16 @@ class PythonRead(NamedTuple):
     Attributes:
         findings: Places that need CUDA.
         imports: What it imports.
+        waiting: Blockers inside a function that nobody in the file calls, with the
+            function's name.
+        calls: Functions of other files that it calls in any case.
         reason: Why it could not be read; empty if it could.
     """
 
     findings: list[ScanFinding]
     imports: list[Import]
+    waiting: Sequence[tuple[str, ScanFinding]] = ()
+    calls: Sequence[Call] = ()
     reason: str = ""
 
 
@@ -61,8 +67,9 @@ def scan_python(source: Source) -> PythonRead:
         walk.finish()
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = f"no Python 3 that can be parsed: {type(error).__name__}"
-        return PythonRead([], [], reason)
-    return PythonRead(walk.findings, walk.imports)
+        return PythonRead([], [], reason=reason)
+    calls = calls_in_any_case(tree, source.path)
+    return PythonRead(walk.findings, walk.imports, walk.waiting, calls)
 
 
 class _Walk(PythonFindings, ast.NodeVisitor):

@@ -41,6 +41,7 @@ class PythonFindings:
     def __init__(self, source: Source) -> None:
         self.findings: list[ScanFinding] = []
         self.imports: list[Import] = []
+        self.waiting: list[tuple[str, ScanFinding]] = []
         self._source = source
         self._names: dict[str, str] = {}
         self._flags: frozenset[str] = frozenset()
@@ -222,11 +223,9 @@ class PythonFindings:
 
     def finish(self) -> None:
         """Settle what waits for a call: a call in this file without a guard counts."""
-        for function, found in self._waiting:
-            if function not in self._called:
-                because = f"runs when {function} is called, in no place seen here"
-                found = _replaced(found, standing="late", because=because)
-            self.findings.append(found)
+        here = [one for function, one in self._waiting if function in self._called]
+        self.findings += here
+        self.waiting = [one for one in self._waiting if one[0] not in self._called]
 
 
 def _replaced(found: ScanFinding, *, standing: Standing, because: str) -> ScanFinding:

@@ -1,4 +1,4 @@
-"""Which findings are reached only behind a guard that stands in another file."""
+"""Which findings another file reaches: only behind its guard, or in any case."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 import msgspec
 
 from reprobundle.format.scan_report import ScanFinding
+from reprobundle.port.scan.calls import Call
 from reprobundle.port.scan.python_findings import Import
 
 _KERNEL_FILES = (".cu", ".cuh", ".ptx")
@@ -37,18 +38,57 @@ def only_where_reached(
             yield one
 
 
+def settled(
+    waiting: Iterable[tuple[str, ScanFinding]], calls: Iterable[Call]
+) -> Iterator[ScanFinding]:
+    """Yield what waits for a call of its function: it blocks if a file calls that.
+
+    Args:
+        waiting: Blockers inside functions that nobody in their own file calls.
+        calls: Calls of imported functions that are made in any case.
+    """
+    by_function: dict[tuple[str, str], Call] = {}
+    for one in calls:
+        by_function.setdefault((_path_of(one.module, one.place), one.function), one)
+    for function, found in waiting:
+        names = _module_paths(found)
+        callers = [by_function.get((name, function)) for name in names]
+        caller = next((one for one in callers if one is not None), None)
+        if caller is not None:
+            because = f"{found.because}; {function} is called at {caller.place}"
+            yield msgspec.structs.replace(found, because=because)
+        else:
+            because = f"runs when {function} is called, in no place seen here"
+            yield msgspec.structs.replace(found, standing="late", because=because)
+
+
+def _path_of(module: str, place: str) -> str:
+    """Return the path, without suffix, of a module named in a file."""
+    stem = module.lstrip(".")
+    up = len(module) - len(stem)
+    path = stem.replace(".", "/")
+    if not up:
+        return path
+    folder = PurePosixPath(place.rpartition(":")[0]).parent
+    for _ in range(up - 1):
+        folder = folder.parent
+    return (folder / path).as_posix()
+
+
+def _module_paths(found: ScanFinding) -> list[str]:
+    """Return the paths that a finding's module may be imported by.
+
+    The top of the import path is not known: src/pkg/a.py may be imported as pkg.a.
+    """
+    parts = found.path.removesuffix(".py").removesuffix("/__init__").split("/")
+    return ["/".join(parts[start:]) for start in range(len(parts))]
+
+
 def _importers(imports: Iterable[Import]) -> dict[str, list[Import]]:
     """Return who imports each file, by its path without suffix."""
     found: dict[str, list[Import]] = {}
     for one in imports:
-        stem = one.module.lstrip(".")
-        up = len(one.module) - len(stem)
-        path = stem.replace(".", "/")
-        if up:
-            folder = PurePosixPath(one.place.rpartition(":")[0]).parent
-            for _ in range(up - 1):
-                folder = folder.parent
-            path = (folder / path).as_posix()
+        path = _path_of(one.module, one.place)
         found.setdefault(path, []).append(one)
     return found
 
@@ -57,12 +97,9 @@ def _keeper(found: ScanFinding, importers: dict[str, list[Import]]) -> str:
     """Return the place that guards the finding's module; empty if none does."""
     if not found.path.endswith(".py"):
         return ""
-    parts = found.path.removesuffix(".py").removesuffix("/__init__").split("/")
-    # The top of the import path is not known: src/pkg/a.py may be imported as pkg.a.
-    names = ["/".join(parts[start:]) for start in range(len(parts))]
     mine = [
         one
-        for name in names
+        for name in _module_paths(found)
         for one in importers.get(name, ())
         if one.place.rpartition(":")[0] != found.path
     ]

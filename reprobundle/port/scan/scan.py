@@ -17,10 +17,11 @@ from reprobundle.format.scan_report import (
 )
 from reprobundle.port.scan import dependencies, other_files
 from reprobundle.port.scan.action import choose_action
+from reprobundle.port.scan.calls import Call
 from reprobundle.port.scan.packages import normalised
 from reprobundle.port.scan.python_code import scan_python
 from reprobundle.port.scan.python_findings import Import
-from reprobundle.port.scan.reach import only_where_reached
+from reprobundle.port.scan.reach import only_where_reached, settled
 from reprobundle.port.scan.sources import Source, bundle_id, read_sources
 
 # The words that a search by hand would look for.
@@ -60,6 +61,7 @@ def scan(target: Path) -> ScanReport:
             pile.not_read.append(source)
         else:
             pile.add(source)
+    pile.findings += settled(pile.waiting, pile.calls)
     reached = only_where_reached(pile.foreign(), pile.imports)
     findings = [_placed(one) for one in reached]
     findings.sort(key=_order)
@@ -86,6 +88,8 @@ class _Pile:
     def __init__(self) -> None:
         self.findings: list[ScanFinding] = []
         self.imports: list[Import] = []
+        self.waiting: list[tuple[str, ScanFinding]] = []
+        self.calls: list[Call] = []
         self.mentions: list[Mention] = []
         self.not_read: list[NotRead] = []
         self.names: set[str] = set()
@@ -120,6 +124,8 @@ class _Pile:
         read = scan_python(source)
         self.findings += read.findings
         self.imports += read.imports
+        self.waiting += read.waiting
+        self.calls += read.calls
         if read.reason:
             self._unread(source, read.reason, matters=source.suffix == ".py")
         if source.cell:
