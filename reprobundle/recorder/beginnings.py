@@ -82,7 +82,7 @@ class Beginnings:
         """
         if self._stepped or any(known() is module for known in self._modules):
             return
-        if len(self._modules) >= _MOST_MODULES or self._is_disturbed():
+        if len(self._modules) >= _MOST_MODULES or self.is_disturbed():
             return
         # No function mode of the user's may see what is done here.
         with self._torch._C.DisableTorchFunction():
@@ -104,7 +104,7 @@ class Beginnings:
     def _see_step(self, optimizer: Any) -> None:
         """Report the parameters of the first optimizer, if no module was seen."""
         self._stepped = True
-        if self._modules or self._is_disturbed():
+        if self._modules or self.is_disturbed():
             return
         name = self._unique(type(optimizer).__name__)
         with self._torch._C.DisableTorchFunction():
@@ -117,7 +117,7 @@ class Beginnings:
 
     def see_batch(self, batch: Any) -> None:
         """Report a first batch; further ones are not looked at."""
-        if self.wants_batches and not self._is_disturbed():
+        if self.wants_batches and not self.is_disturbed():
             self._batches += 1
             with self._torch._C.DisableTorchFunction():
                 tensors = self._fields(self._unique("batch"), "batch", batch)
@@ -128,7 +128,7 @@ class Beginnings:
         """Tell whether another first batch is worth a look."""
         return self._batches < _MOST_BATCHES
 
-    def _is_disturbed(self) -> bool:
+    def is_disturbed(self) -> bool:
         """Tell whether reading a tensor now would be seen or is forbidden.
 
         A profiler or a dispatch mode of the user's would count our copies, a tracer

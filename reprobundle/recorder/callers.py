@@ -95,13 +95,16 @@ def is_ours(name: str) -> bool:
 
 def is_standard(name: str) -> bool:
     """Tell whether a code object's file name lies in the standard library."""
-    installed = any(part in name for part in _PACKAGES)
-    return name.startswith((_STANDARD, "<frozen")) and not installed
+    return name.startswith((_STANDARD, "<frozen")) and not is_installed(name)
+
+
+def is_installed(name: str) -> bool:
+    """Tell whether a code object's file name lies in an installed package."""
+    return any(part in name for part in _PACKAGES)
 
 
 def _is_users(name: str) -> bool:
-    installed = any(part in name for part in _PACKAGES)
-    return not installed and not name.startswith(_STANDARD)
+    return not is_installed(name) and not name.startswith(_STANDARD)
 
 
 def _place(frame: FrameType) -> str:

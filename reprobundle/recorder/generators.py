@@ -47,6 +47,7 @@ class Generators:
     def __init__(self, session: Session, devices: Devices) -> None:
         self._session = session
         self._devices = devices
+        self._begun: set[str] = set()
 
     def on_random(self, random: ModuleType) -> None:
         """Report Python's generator as the user's code finds it, and its draws."""
@@ -66,6 +67,21 @@ class Generators:
         """
         self._send("initial", {"torch.cpu": torch_state(torch.default_generator)})
         self._send("draws", {"torch.cpu": torch_draws(torch)})
+
+    def on_accelerator(self) -> None:
+        """Report the generators of a device as they are when it is first in use.
+
+        Earlier nobody may ask: that would start the device.
+        """
+        states = {
+            f"torch.{place}": state_fingerprint(state)
+            for kind in self._devices.accelerators_in_use()
+            for place, state in kind.generator_states()
+            if f"torch.{place}" not in self._begun
+        }
+        self._begun.update(states)
+        if states:
+            self._send("initial", states)
 
     def report_absent(self) -> None:
         """Say which modules with generators this process never loaded.

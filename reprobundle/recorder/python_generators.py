@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from _weakref import ref as weak_reference
 
-from .callers import calling_frame, is_ours, is_standard
+from .callers import calling_frame, is_installed, is_ours, is_standard
 from .generators import fingerprint
 from .replace import replace
 
@@ -73,10 +73,12 @@ class PythonGenerators:
         """Whether a call made here is to be told: ours and the library's are not.
 
         ``tempfile`` makes a generator for its names in each process, ``copy`` one for
-        each copy that it fills afterwards.
+        each copy that it fills afterwards, and sympy several when it is imported.
         """
         file, line = frame.f_code.co_filename, frame.f_lineno
         if is_ours(file) or is_standard(file):
+            return False
+        if _is_importing(frame):
             return False
         count = self._at[file, line] = self._at.get((file, line), 0) + 1
         if count == _MOST_AT_ONE_PLACE + 1:
@@ -111,3 +113,12 @@ class PythonGenerators:
     def _state(self, generator: Any) -> str:
         # By the class's own function: a derived class may do anything in its own.
         return fingerprint(repr(self._plain.getstate(generator)).encode())
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Whether an installed package is being imported by what runs here."""
+    while frame is not None and is_installed(frame.f_code.co_filename):
+        if frame.f_code.co_name == "<module>":
+            return True
+        frame = frame.f_back
+    return False

@@ -194,8 +194,14 @@ class Recorder:
         parts = (*parts, ("mapping", self.mapping.on_torch))
         for part, action in parts:
             attempt(part, action, torch)
-        self.devices.on_accelerator = self.libraries.on_accelerator
+        self.devices.on_accelerator = self._on_accelerator
         self.memory.sample("torch imported", whole=True)
+
+    def _on_accelerator(self) -> None:
+        self.libraries.on_accelerator()
+        # Where somebody could see it, the state is not read; it stays unknown then.
+        if not self.beginnings.is_disturbed():
+            self.generators.on_accelerator()
 
     def _steps(self) -> int:
         return self.clock.steps

@@ -10,6 +10,7 @@ from reprobundle.run.accessed import Accesses
 from reprobundle.run.events import (
     CellError,
     EventFile,
+    FactEvent,
     Network,
     Seed,
     Trouble,
@@ -50,6 +51,7 @@ def of_run(
         *_limited(_incomplete_processes(files, processes)),
         *_limited(_troubles(files)),
         *_limited(_warnings(files)),
+        *_without_effect(files),
     ]
     chosen = any(
         is_chosen_seed(event.function, event.value, event.where, event.drawn)
@@ -246,6 +248,26 @@ def _warnings(files: tuple[EventFile, ...]) -> Iterator[Remark]:
                 severity="gap",
                 where=event.where,
                 text=f"{event.category}: {event.message}"[:400],
+            )
+
+
+# Named in pull requests and answers, read by no release of torch (pytorch#182648).
+_READ_BY_NOBODY = ("PYTORCH_MPS_ALLOC_CONF", "PYTORCH_MPS_GRAPH_CACHE_POLICY")
+
+
+def _without_effect(files: tuple[EventFile, ...]) -> Iterator[Remark]:
+    known = {
+        event.name
+        for _, event in events_of(files, FactEvent)
+        if event.value is not None
+    }
+    for name in _READ_BY_NOBODY:
+        if f"env.{name}" in known:
+            yield Remark(
+                id="variable-without-effect",
+                severity="gap",
+                where=name,
+                text="it is set, and no release of torch reads it",
             )
 
 

@@ -198,6 +198,22 @@ def test_states_of_made_python_generators_tell_which_moved(made):
     assert states["initial"]["python.Random#3"] == states["final"]["python.Random#3"]
 
 
+def test_what_a_package_makes_at_its_import_is_no_news(launch):
+    files = {
+        "lib/site-packages/bundled.py": "import random\n"
+        "class A:\n"
+        "    drawn = random.Random()\n"
+        "more = random.Random(1)\n",
+        "run.py": "import sys, random\n"
+        "sys.path.insert(0, 'lib/site-packages')\n"
+        "import bundled\n"
+        "random.Random(2)\n",
+    }
+    run = launch(["python", "run.py"], files)
+    assert run.status == 0, run.stderr
+    assert [(e.function, e.value) for e in run.of(Seed)] == [("random.Random", "2")]
+
+
 def test_what_numpy_makes_unseen_is_told_as_it_stands_at_the_end(made):
     run, _ = made
     alive = run.fact("recorder.generators_alive")

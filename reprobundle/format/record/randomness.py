@@ -147,7 +147,8 @@ class Randomness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         python_hash_seed: ``PYTHONHASHSEED`` of the run.
         initial: Fingerprint (BLAKE2b, 16 hexadecimal digits) of each generator's
             state before the user's code, by generator name; of a generator that the
-            code made (``numpy.Generator#1``, ``torch.Generator#1``) when it was made.
+            code made (``numpy.Generator#1``, ``python.Random#1``) when it was made; of
+            an accelerator when a tensor was first seen there.
         final: The same at the end of the main process; empty if it did not end.
         draws: Fingerprint of short draws from fresh generators with a fixed seed, by
             generator: equal draws mean equal generators and equal CPU code paths.
