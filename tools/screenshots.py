@@ -7,10 +7,12 @@ Needs Chromium.
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +27,13 @@ from reprobundle.verify.verify import verify_bundle
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SCHEMES = {"light": (), "dark": ("--blink-settings=preferredColorScheme=0",)}
+# What a picture leaves out of the page, as style.
+PARTS = {
+    "report": "",
+    "figures": "header, footer, section > :not(.figures, .legend, [id^=figures])"
+    " { display: none }",
+}
+HEIGHTS = {"report": 1500, "figures": 1150}
 
 
 def made_up_replay(bundle: Path, folder: Path) -> Path:
@@ -44,7 +53,7 @@ def made_up_replay(bundle: Path, folder: Path) -> Path:
 
 
 def main(bundle: Path) -> None:
-    """Write docs/images/report-light.png and report-dark.png."""
+    """Write two parts of the page in both schemes, as docs/images/PART-SCHEME.png."""
     browser = next(filter(None, map(shutil.which, BROWSERS)))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -52,22 +61,30 @@ def main(bundle: Path) -> None:
         report = verify_bundle(bundle, replay_file=replay)
         page = folder / "report.html"
         page.write_text(render_html(build_page(bundle, report, replay)), "utf-8")
-        for scheme, options in SCHEMES.items():
-            subprocess.run(
-                [
-                    browser,
-                    "--headless",
-                    "--no-sandbox",
-                    "--disable-gpu",
-                    "--hide-scrollbars",
-                    "--window-size=1000,1500",
-                    f"--screenshot={IMAGES / f'report-{scheme}.png'}",
-                    *options,
-                    page.as_uri(),
-                ],
-                check=True,
-                capture_output=True,
-            )
+        for scheme, part in itertools.product(SCHEMES, PARTS):
+            shown = page.with_name(f"{part}.html")
+            text = page.read_text("utf-8")
+            shown.write_text(text.replace("</style>", f"{PARTS[part]}</style>"))
+            options = (f"--window-size=1000,{HEIGHTS[part]}", *SCHEMES[scheme])
+            take(browser, shown, IMAGES / f"{part}-{scheme}.png", options)
+
+
+def take(browser: str, page: Path, target: Path, options: Iterable[str]) -> None:
+    """Write what a window shows of a page."""
+    subprocess.run(
+        [
+            browser,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            f"--screenshot={target}",
+            *options,
+            page.as_uri(),
+        ],
+        check=True,
+        capture_output=True,
+    )
 
 
 if __name__ == "__main__":

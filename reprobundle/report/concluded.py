@@ -29,20 +29,24 @@ def told_claims(report: Report) -> Sequence[ClaimResult]:
 
 def claim_cells(one: ClaimResult) -> tuple[str, str, str, str]:
     """Return what a table says about one claim."""
-    # Without a statement the claim is that of its outputs, and these were judged.
-    is_open = bool(one.statement or one.bands or one.ends) and not one.judged
-    unjudged = ", shown and not judged" if is_open and one.result != NOT_RUN else ""
     return (
         one.name,
         one.statement or "no statement",
-        one.result + unjudged,
+        one.result,
         claim_numbers(one),
     )
 
 
 def claim_numbers(one: ClaimResult) -> str:
-    """Return the numbers of a claim with their bands, in one line."""
-    return "; ".join([*map(_band, one.bands), *map(_end, one.ends)])
+    """Return the numbers of a claim with their bands, in one line.
+
+    A statement without a band is shown and not judged: the result is that of the
+    claim's outputs.
+    """
+    numbers = [*map(_band, one.bands), *map(_end, one.ends)]
+    if one.statement and not one.judged and one.result != NOT_RUN:
+        numbers.append("no number of it is judged")
+    return "; ".join(numbers)
 
 
 def _band(band: BandResult) -> str:

@@ -14,6 +14,8 @@ from reprobundle.verify.devices import device_of
 from reprobundle.verify.timing import is_duration, unwaited_share
 
 MOST_MARKS = 12
+# What stands beside a bar without being cut off.
+LONGEST_LABEL = 20
 MOST_ERRORS = 10
 MOST_PHASES = 10
 MIB = 1 << 20
@@ -96,7 +98,7 @@ def _error_bar(output: OutputComparison, part: ArrayComparison) -> Bar:
         ("max", part.max_abs),
     )
     return Bar(
-        text.shorten(name, 24),
+        text.shorten(name, LONGEST_LABEL),
         tuple(
             (
                 f"bar {word}",
@@ -121,13 +123,14 @@ def _distances(page: ReplayPage) -> Iterator[Figure]:
     output, part = max(moved, key=lambda one: _far(one[1].ulp))
     name = f"{output.name} {part.name}".strip()
     compared = sum(part.ulp)
+    first = next(number for number, count in enumerate(part.ulp) if count)
     bars = tuple(
         Bar(
             _bucket(number),
             (("bar replay", float(count), f"{count:,} ({count / compared:.3g})"),),
         )
         for number, count in enumerate(part.ulp)
-        if count
+        if number >= first
     )
     title = f"distance in units in the last place, {name}"
     caption = (

@@ -52,7 +52,7 @@ def test_two_passes_of_one_replay_do_not_look_like_two_replays():
             ClaimResult(
                 name="main", statement="It is good", result="PARTIAL", judged=False
             ),
-            "main: It is good: PARTIAL, shown and not judged",
+            "main: It is good: PARTIAL; no number of it is judged",
         ),
         (
             ClaimResult(name="full", statement="", result="NOT RUN", judged=False),
