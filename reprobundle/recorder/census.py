@@ -60,6 +60,14 @@ class Census(Observer):
         elif devices - set(_HOST):
             self._lookup(name, call)
 
+    def refused(self, call: OperatorCall) -> None:
+        """Count an operator that a device refused: the script may compute elsewhere."""
+        given = [*self._tensors(call.arguments), *self._tensors(call.named.values())]
+        for device in {tensor.device.type for tensor in given} - set(_HOST):
+            row = self._add(str(call.operator), device, call, given, [])
+            if row is not None:
+                row["refused"] = row.get("refused", 0) + 1
+
     def _tensors(self, values: Any) -> Iterator[Any]:
         for value in values:
             if isinstance(value, self._torch.Tensor):
@@ -69,13 +77,13 @@ class Census(Observer):
 
     def _add(
         self, name: str, device: str, call: OperatorCall, given: Any, made: Any
-    ) -> None:
+    ) -> dict[str, Any] | None:
         key = (name, device, call.phase)
         row = self._rows.get(key)
         if row is None:
             if len(self._rows) >= _MOST_ROWS:
                 self._lost += 1
-                return
+                return None
             where = self._place()
             row = {"count": 0, "bytes": 0, "steps": 0, "last": -1, "where": where}
             self._rows[key] = row
@@ -88,6 +96,7 @@ class Census(Observer):
         if row["last"] != call.step:
             row["last"] = call.step
             row["steps"] += 1
+        return row
 
     def _transfer(self, name: str, call: OperatorCall, given: Any, made: Any) -> None:
         source = given[-1] if given else None

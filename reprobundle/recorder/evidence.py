@@ -41,6 +41,9 @@ class Observer:
         Operators that the observer itself runs here are not reported.
         """
 
+    def refused(self, call: OperatorCall) -> None:
+        """Look at an operator that its device has no kernel for; it has no result."""
+
     def step(self, number: int) -> None:
         """Look at the end of an optimizer step; the first has number 1."""
 
@@ -95,6 +98,7 @@ class Evidence:
             from .operators import OperatorStream
 
             self._stream = OperatorStream(self._session, self._clock, self._see)
+            self._stream.refused = self._see_refused
             if forecast is not None:
                 forecast.attach(self._stream)
             self._stream.start(torch)
@@ -117,6 +121,11 @@ class Evidence:
         for observer in self._observers:
             if observer.sees_operators:
                 self._call(observer, "operator", call)
+
+    def _see_refused(self, call: OperatorCall) -> None:
+        for observer in self._observers:
+            if observer.sees_operators:
+                self._call(observer, "refused", call)
 
     def _each(self, method: str, *arguments: Any) -> None:
         for observer in list(self._observers):

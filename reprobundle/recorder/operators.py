@@ -53,10 +53,12 @@ class OperatorStream:
     Attributes:
         before: In a strict forecast, called before each operator; it may raise.
         after: Likewise, after each; it may raise.
+        refused: Gets each call that its device has no kernel for, without a result.
     """
 
     before: Callable[[Any, Any, Any], None] | None = None
     after: Callable[[], None] | None = None
+    refused: Callable[[OperatorCall], None] | None = None
 
     def __init__(
         self, session: Session, clock: Clock, see: Callable[[OperatorCall], None]
@@ -102,6 +104,21 @@ class OperatorStream:
 
     def report(self, operator: Any, arguments: Any, named: Any, result: Any) -> None:
         """Pass a call on, unless it is one of an observer's own."""
+        self._pass_on(self._see, operator, arguments, named, result)
+
+    def report_refused(self, operator: Any, arguments: Any, named: Any) -> None:
+        """Pass on a call that was refused: the script may catch that and go on."""
+        if self.refused is not None:
+            self._pass_on(self.refused, operator, arguments, named, None)
+
+    def _pass_on(
+        self,
+        see: Callable[[OperatorCall], None],
+        operator: Any,
+        arguments: Any,
+        named: Any,
+        result: Any,
+    ) -> None:
         inside = self._inside
         if getattr(inside, "busy", False):
             return
@@ -111,7 +128,7 @@ class OperatorStream:
             call = OperatorCall(
                 operator, arguments, named, result, clock.steps, clock.open_phase
             )
-            self._see(call)
+            see(call)
         finally:
             inside.busy = False
 
@@ -138,7 +155,11 @@ def _mode_class(base: Any, stream: OperatorStream) -> Any:
         ) -> Any:
             if stream.before is not None:
                 stream.before(operator, arguments, named or {})
-            result = operator(*arguments, **(named or {}))
+            try:
+                result = operator(*arguments, **(named or {}))
+            except NotImplementedError:
+                stream.report_refused(operator, arguments, named or {})
+                raise
             stream.report(operator, arguments, named or {}, result)
             if stream.after is not None:
                 stream.after()

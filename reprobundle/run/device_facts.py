@@ -90,6 +90,7 @@ def devices(
                 bytes=event.bytes,
                 steps=event.steps,
                 where=replace_all(event.where, hide),
+                refused=event.refused,
             )
             for _, event in events_of(files, OperatorEvent)
         ),

@@ -30,11 +30,14 @@ class _Seen(NamedTuple):
         witnesses: Those that looked, by name.
         passes: Seen directly, in the measured and in the traced run.
         lacking: Operators of the census that the table has no kernel for.
+        refused: Operators that the device refused, so that the script did something
+            else in their place.
     """
 
     witnesses: dict[str, Witness]
     passes: tuple[tuple[Fallback, ...], ...]
     lacking: tuple[OperatorUse, ...]
+    refused: tuple[OperatorUse, ...]
 
     @property
     def fallbacks(self) -> tuple[Fallback, ...]:
@@ -57,7 +60,7 @@ def check_fallback(
     seen = _seen(record, traced)
     stated = "seen" in (record.devices.fallback, traced.devices.fallback)
     # A record that lists a fallback is not believed when it says that there is none.
-    if stated or seen.fallbacks or seen.lacking:
+    if stated or seen.fallbacks or seen.lacking or seen.refused:
         yield _mixed(seen, traced, record, policy, used)
     elif can_fall_back:
         yield _clean(seen, record, traced, used)
@@ -92,8 +95,12 @@ def _seen(record: Record, traced: Record) -> _Seen:
         if table is not None
         and use.device == "mps"
         and table.placement(use.operator) in ON_CPU
+        and use.refused < use.count
     )
-    return _Seen(witnesses, passes, lacking)
+    refused = tuple(
+        use for use in traced.devices.operators if use.device == "mps" and use.refused
+    )
+    return _Seen(witnesses, passes, lacking, refused)
 
 
 def _table(record: Record) -> OperatorTable | None:
@@ -120,7 +127,7 @@ def _mixed(
 def _operators(seen: _Seen, traced: Record) -> Iterator[str]:
     """Yield one text for each operator, most frequent first."""
     names = [base_name(one.operator) for one in seen.fallbacks]
-    names += [base_name(use.operator) for use in seen.lacking]
+    names += [base_name(use.operator) for use in (*seen.lacking, *seen.refused)]
     counted = [(_count(seen, name), name) for name in dict.fromkeys(names)]
     for count, name in sorted(counted, reverse=True)[:MOST_NAMED]:
         uses = [u for u in traced.devices.operators if base_name(u.operator) == name]
@@ -137,7 +144,8 @@ def _count(seen: _Seen, name: str) -> int:
             if base_name(one.operator) == name:
                 key = (number, one.witness)
                 counts[key] = counts.get(key, 0) + one.count
-    by_table = (u.count for u in seen.lacking if base_name(u.operator) == name)
+    told = {*seen.lacking, *seen.refused}
+    by_table = (use.count for use in told if base_name(use.operator) == name)
     return max((*counts.values(), sum(by_table)))
 
 
@@ -154,6 +162,9 @@ def _details(
     parts += ["central: in every step"] if _is_central(uses, traced) else []
     if any((_table_letter(traced, use) == "always-cpu") for use in uses):
         parts.append("whatever the fallback variable says")
+    refused = sum(use.refused for use in uses)
+    if refused:
+        parts.append(f"refused by the device {refused} times, and the script went on")
     parts += [f"at {place}"] if place else []
     return f" ({', '.join(parts)})" if parts else ""
 

@@ -47,6 +47,12 @@ for step in range(4):
     elif case == "detour":
         a, _ = torch.linalg.qr(torch.ones(513, 513, device=device))
         y = y + a[0, 0] * 0
+    elif case == "caught":
+        try:
+            kept = torch.heaviside(y.detach(), torch.zeros(1, device=device))
+        except NotImplementedError:
+            kept = torch.heaviside(y.detach().cpu(), torch.zeros(1)).to(device)
+        y = y + kept
     elif case == "float64":
         y = y.double().float()
     elif case == "memory" and device == "mps":
@@ -236,11 +242,23 @@ def test_an_explicit_round_trip_is_no_fallback(replayed):
     assert "4 scalar reads" in told
 
 
+def test_a_refusal_that_the_script_catches_makes_a_mixed_run(replayed):
+    done, _ = replayed("caught")
+    told = findings(done, "cpu-fallback")
+    assert {outcome for outcome, _ in told} == {"warn"}
+    assert "heaviside 4 times" in told[0][1]
+    assert "central: in every step" in told[0][1]
+    assert "refused by the device 4 times, and the script went on" in told[0][1]
+    assert findings(done, "fallback-witnesses")[0][0] == "pass"
+    assert fell_back(done) == {}
+    assert done.status != 0
+
+
 def test_float64_stops_with_the_reason_dtype(replayed):
     done, _ = replayed("float64")
     assert done.status == 11
     assert "stopped: dtype: Cannot convert a" in done.report["reasons"][0]
-    assert "{project}/train.py:40" in done.report["reasons"][0]
+    assert "{project}/train.py:46" in done.report["reasons"][0]
 
 
 def test_too_little_memory_stops_with_the_reason_memory(replayed):

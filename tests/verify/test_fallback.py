@@ -180,3 +180,22 @@ def test_a_profile_that_was_cut_contradicts_no_warning(bench):
     )
     report = judged(bench, alone(fallbacks=(MODE,)), traced)
     assert found(report, "fallback-witnesses", "pass")
+
+
+def test_an_operator_that_was_refused_is_no_result_of_the_device_alone(bench):
+    caught = used("aten.heaviside.default", count=4, steps=4, refused=4)
+    report = judged(bench, alone(), on("mps", operators=(caught,)))
+    assert report.verdict == "REPRODUCED WITH WARNINGS"
+    reason = found(report, "cpu-fallback", "warn")[0].reason
+    assert "heaviside 4 times" in reason
+    assert "refused by the device 4 times, and the script went on" in reason
+    # Nobody could see it fall back, and nobody is blamed for it.
+    assert found(report, "fallback-witnesses", "pass")
+
+
+def test_an_operator_that_was_refused_only_sometimes_is_doubted_as_well(bench):
+    often = used("aten.mode.default", count=4, steps=4, refused=1)
+    report = judged(bench, alone(), on("mps", operators=(often,)))
+    assert found(report, "cpu-fallback", "warn")
+    (doubt,) = found(report, "fallback-witnesses", "warn")[:1]
+    assert "mode has no kernel by the table" in doubt.reason

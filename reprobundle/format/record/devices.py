@@ -73,6 +73,8 @@ class OperatorUse(
             calls: what a fallback would move.
         steps: In how many optimizer steps it was called.
         where: ``path:line`` of the first call.
+        refused: How many of the calls raised because the device has no kernel, and the
+            script went on: whatever took their place was not this operator there.
     """
 
     operator: str
@@ -82,6 +84,7 @@ class OperatorUse(
     bytes: Count
     steps: Count
     where: str = ""
+    refused: Count = 0
 
 
 class Transfer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -48,6 +48,7 @@ class OperatorEvent(Event, frozen=True, tag="operator"):
     bytes: int
     steps: int
     where: str
+    refused: int = 0
 
 
 class TransferEvent(Event, frozen=True, tag="transfer"):
