@@ -17,6 +17,7 @@ import field_tables
 from reprobundle.format.findings import EXIT_STATUS, Verdict
 from reprobundle.format.rules import DOCUMENT_RULES, RULES
 from reprobundle.format.writer import write_bundle
+from reprobundle.verify.assessment.rules import RULES as ACCEPTANCE_RULES
 from reprobundle.verify.checks import CHECKS, ITEMS
 
 SPEC = Path(__file__).parents[1] / "spec.md"
@@ -76,6 +77,13 @@ def _verdicts() -> Iterable[str]:
         yield f"| `{item.id}` | {item.text} | {effects or 'none'}{never} |"
 
 
+def _acceptance() -> Iterable[str]:
+    yield "| rule | recommends | fires when |"
+    yield "|---|---|---|"
+    for rule in ACCEPTANCE_RULES:
+        yield f"| `{rule.name}` | {rule.choice} | {rule.says} |"
+
+
 def _smallest() -> Iterable[str]:
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "smallest.rpb.zip"
@@ -102,6 +110,7 @@ TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "rules R-7": lambda: _rules("R-7"),
     "checks": _checks,
     "verdicts": _verdicts,
+    "acceptance rules": _acceptance,
     "smallest": _smallest,
     "record fields": field_tables.table,
 }

@@ -1,6 +1,6 @@
-"""Write the tables of docs/selftest.md and docs/verdict.md from mutations and rules.
+"""Write the tables of docs/selftest.md, verdict.md and acceptance.md from the code.
 
-usage: python tools/verify_tables.py          rewrite both
+usage: python tools/verify_tables.py          rewrite them
        python tools/verify_tables.py --check  fail if that would change anything
 """
 
@@ -11,8 +11,10 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from reprobundle.verify.assessment.rules import RULES as ACCEPTANCE_RULES
 from reprobundle.verify.causes.rules import RULES
 from reprobundle.verify.selftest.mutation import Mutation
+from reprobundle.verify.selftest.of_acceptance import ACCEPTANCE_MUTATIONS
 from reprobundle.verify.selftest.of_both_sides import BOTH_SIDES_MUTATIONS
 from reprobundle.verify.selftest.of_bytes import BYTE_MUTATIONS
 from reprobundle.verify.selftest.of_copies import COPY_MUTATIONS
@@ -38,6 +40,7 @@ GROUPS: dict[str, tuple[Mutation, ...]] = {
     "copies": COPY_MUTATIONS,
     "devices": DEVICE_MUTATIONS,
     "reference": REFERENCE_MUTATIONS,
+    "acceptance": ACCEPTANCE_MUTATIONS,
 }
 
 
@@ -76,9 +79,24 @@ def with_causes(page: str) -> str:
     return BLOCK.sub(lambda one: table if one["name"] == "causes" else one[0], page)
 
 
+def with_acceptance(page: str) -> str:
+    """Return the page about acceptance as the rules are now."""
+    lines = ["| rule | recommends | fires when | from |", "|---|---|---|---|"]
+    lines += [
+        f"| `{one.name}` | {one.choice} | {one.says} | {one.source} |"
+        for one in ACCEPTANCE_RULES
+    ]
+    table = "\n".join(("<!-- acceptance rules -->", *lines, "<!-- end -->"))
+    return BLOCK.sub(table.replace("\\", ""), page)
+
+
 def main() -> None:
     """Rewrite the pages, or say that they are not as they would be written."""
-    pages = {"selftest.md": with_mutations, "verdict.md": with_causes}
+    pages = {
+        "selftest.md": with_mutations,
+        "verdict.md": with_causes,
+        "acceptance.md": with_acceptance,
+    }
     stale = []
     for name, rewrite in pages.items():
         before = (DOCS / name).read_text("utf-8")

@@ -21,6 +21,7 @@ VERBS = {
     "pack": "pack",
     "verify": "verify",
     "replay": "replay",
+    "accept": "accept",
     "report": "report",
     "status": "status",
     "inspect": "inspect",

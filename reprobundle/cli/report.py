@@ -78,6 +78,7 @@ def report(
         expect_id=expect_id,
         allow=allow,
         own_policy=own_policy(policy),
+        acceptance=True,
     )
     document = _rendered(bundle, answer, kind, style, replay_file)
     if output is None and kind == "html":

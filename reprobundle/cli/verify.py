@@ -34,6 +34,11 @@ from reprobundle.cli.options import (
     help="Your own policy (JSON), judged and shown beside the author's. The exit "
     "status follows the author's.",
 )
+@click.option(
+    "--acceptance",
+    is_flag=True,
+    help="Assess it for acceptance too: objects, path, list, recommendation.",
+)
 @allow_option
 @json_option
 @click.option("-v", "--verbose", is_flag=True, help="Show every finding.")
@@ -46,6 +51,7 @@ def verify(
     replay_file: Path | None,
     expect_id: str | None,
     policy: Path | None,
+    acceptance: bool,
     allow: tuple[str, ...],
     as_json: bool,
     verbose: bool,
@@ -67,6 +73,7 @@ def verify(
             expect_id=expect_id,
             allow=allow,
             own_policy=own_policy(policy),
+            acceptance=acceptance,
             progress=advance,
         )
     if as_json:

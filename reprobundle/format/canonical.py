@@ -87,6 +87,23 @@ def decode(
     return value
 
 
+def check_form(data: bytes, *, where: str, rule: str) -> None:
+    """Refuse a JSON document that is not written in canonical form.
+
+    Whether a field is left out that has its default is not asked: a later release may
+    know more fields, and the bytes are what is signed.
+
+    Raises:
+        DocumentError: It is another text than the canonical one of the same value.
+    """
+    try:
+        plain = msgspec.json.encode(msgspec.json.decode(data), order="sorted")
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(reason(error), rule=rule, where=where) from error
+    if msgspec.json.format(plain, indent=1) + b"\n" != data:
+        raise DocumentError("not in canonical form", rule=rule, where=where)
+
+
 def check_size_and_depth(data: bytes, *, where: str, limit_bytes: int) -> None:
     """Refuse a document that a parser should not even see.
 

@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from reprobundle.format.assessment import Assessment, AttachedAcceptance
 from reprobundle.format.judged import (
     BandResult,
     Cause,
@@ -314,6 +315,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         claims: Every claim of the work, those that nobody ran too.
         second_opinion: The verdict under the verifier's own policy, if one was given.
         experiments: Attached runs that were to differ; none of them counts.
+        acceptances: The attached acceptance records, and whether they hold.
+        assessment: What the evidence comes to now; None where nobody asked.
     """
 
     schema: Literal["reprobundle/report/1"] = REPORT_SCHEMA
@@ -329,3 +332,5 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     claims: tuple[ClaimResult, ...] = ()
     second_opinion: SecondOpinion | None = None
     experiments: tuple[ExperimentRun, ...] = ()
+    acceptances: tuple[AttachedAcceptance, ...] = ()
+    assessment: Assessment | None = None

@@ -192,5 +192,9 @@ DOCUMENT_RULES: dict[str, str] = {
         "A bundle that can be replayed holds policy.json, lock/environment.json and "
         "runs/1/record.json."
     ),
+    "R-7.5": (
+        "Every acceptance/ID.json conforms to schema/acceptance.schema.json, is in "
+        "canonical form, and names the bundle."
+    ),
 }
 """Rules for documents, which the packages above the format enforce."""

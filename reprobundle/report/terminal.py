@@ -59,6 +59,8 @@ def render_report(
     for judgement in report.judgements:
         lines += [BLANK, *_judgement(report, judgement, screen, verbose=verbose)]
     lines += _devices(report, screen)
+    if report.acceptances or report.assessment is not None:
+        lines += _accepted(report, screen, verbose=verbose)
     if report.experiments:
         from reprobundle.report.experimented import experiment_lines
 
@@ -95,6 +97,17 @@ def _judgement(
         lines += [BLANK, *_reasons(own, screen, verbose=verbose)]
     if judgement.causes:
         lines += [BLANK, *_causes(judgement.causes, screen, verbose=verbose)]
+    return lines
+
+
+def _accepted(report: Report, screen: Screen, *, verbose: bool) -> list[Line]:
+    """Return the attached acceptance records, and the assessment where one was made."""
+    from reprobundle.report.accepted import accepted_lines, assessment_lines
+
+    lines = [BLANK, *accepted_lines(report.acceptances, screen)]
+    if report.assessment is not None:
+        shown = assessment_lines(report.assessment, screen, verbose=verbose)
+        lines += [BLANK, *shown]
     return lines
 
 

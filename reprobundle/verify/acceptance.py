@@ -13,6 +13,7 @@ from reprobundle.format.manifest import Member
 from reprobundle.format.record import Record
 from reprobundle.verify.checks import finding
 from reprobundle.verify.devices import device_of
+from reprobundle.verify.run_history import check_history
 from reprobundle.verify.sealed import Sealed
 
 _MAC_FACTS = (
@@ -30,14 +31,18 @@ def check_acceptance(
     sealed: Sealed,
     replays: Sequence[Record],
     completeness: Sequence[Finding],
+    *,
+    experiments: Sequence[Record] = (),
 ) -> Iterator[Finding]:
     """Yield the eleven findings of V10.
 
     Args:
         members: The sealed members by path.
         sealed: The decoded documents.
-        replays: Records of the attached replays whose integrity holds.
+        replays: Records of the attached replays whose integrity holds, without
+            experiments.
         completeness: The findings of V9.
+        experiments: Records of the attached experiments.
     """
     records = [*sealed.runs.values(), *replays]
     on_mac = [record for record in records if record.platform == "darwin"]
@@ -47,17 +52,7 @@ def check_acceptance(
     yield _error(members, sealed.reference)
     yield _memory(records)
     yield _pressure(on_mac)
-    yield finding(
-        "lists-one-change",
-        "not-checked",
-        "a bundle holds one configuration; a series of runs in which one size changes "
-        "at a time is no part of it",
-    )
-    yield finding(
-        "lists-minimal",
-        "not-checked",
-        "whether a run without result lists and loggers was made is not recorded",
-    )
+    yield from check_history(sealed.reference, experiments)
     yield _same_script(records, on_mps)
     yield _fallback(on_mps)
     yield _together(completeness)

@@ -207,6 +207,14 @@ CHECKS: tuple[Check, ...] = (
         "float64, it drew what the reference drew, and the error of both sides against "
         "it is told.",
     ),
+    Check(
+        "V25",
+        "acceptance",
+        "acceptance records",
+        "Every attached acceptance record has the digest it is named by, is about this "
+        "bundle, follows from the replays and reports it names, and holds for the "
+        "versions of the newest runs.",
+    ),
 )
 
 BY_NUMBER: Mapping[str, Check] = MappingProxyType(

@@ -525,6 +525,38 @@ EVERY_ITEM: tuple[Item, ...] = (
         "Another replay of a reproduced claim was not reproduced.",
         _WARNS,
     ),
+    # --- acceptance records
+    Item(
+        "acceptance-record",
+        "V25",
+        "An attached acceptance record breaks its schema.",
+        _TAMPERED,
+    ),
+    Item(
+        "acceptance-name",
+        "V25",
+        "An acceptance record does not have the digest it is named by.",
+        _TAMPERED,
+    ),
+    Item(
+        "acceptance-bundle",
+        "V25",
+        "An acceptance record accepts another bundle.",
+        _TAMPERED,
+    ),
+    Item(
+        "acceptance-derived",
+        "V25",
+        "An acceptance record says otherwise than its evidence; not checked where that "
+        "evidence is not here, or another release derived it.",
+        _TAMPERED,
+    ),
+    Item(
+        "acceptance-current",
+        "V25",
+        "The versions that an acceptance holds for are no longer those of the newest "
+        "runs.",
+    ),
 )
 
 ITEMS: Mapping[str, Item] = MappingProxyType({item.id: item for item in EVERY_ITEM})

@@ -11,8 +11,10 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reprobundle.errors import BundleError
+from reprobundle.format.assessment import Assessment, AttachedAcceptance
 from reprobundle.format.findings import (
     ExperimentRun,
     Finding,
@@ -29,6 +31,12 @@ from reprobundle.format.reader import (
     open_replay_file,
 )
 from reprobundle.verify.acceptance import check_acceptance
+from reprobundle.verify.acceptance_records import (
+    ReadAcceptance,
+    check_accepted,
+    not_derived,
+    read_acceptances,
+)
 from reprobundle.verify.beside_linux import LinuxReference, find_linux_reference
 from reprobundle.verify.checks import finding, unmade
 from reprobundle.verify.chosen import named, records_before, traced_with
@@ -73,6 +81,9 @@ from reprobundle.verify.verdict import (
     worst,
 )
 
+if TYPE_CHECKING:
+    from reprobundle.format.acceptance_record import Reports
+
 Progress = Callable[[int], None] | None
 
 
@@ -85,12 +96,16 @@ class _State:
         claims: Every claim of the work and what came of it.
         second_opinion: Under the verifier's own policy, if there is one.
         experiments: Runs that were to differ, and count for nothing.
+        acceptances: The attached acceptance records, and whether they hold.
+        assessment: What the evidence comes to, where somebody asked.
     """
 
     def __init__(self) -> None:
         self.second_opinion: SecondOpinion | None = None
         self.claims: tuple[ClaimResult, ...] = ()
         self.experiments: tuple[ExperimentRun, ...] = ()
+        self.acceptances: tuple[AttachedAcceptance, ...] = ()
+        self.assessment: Assessment | None = None
         self.findings: list[Finding] = []
         self.judgements: list[Judgement] = []
 
@@ -106,6 +121,8 @@ def verify_bundle(
     expect_id: str | None = None,
     allow: tuple[str, ...] = (),
     own_policy: OwnPolicy | None = None,
+    acceptance: bool = False,
+    reports: Reports | None = None,
     here: str = "",
     now: datetime.datetime | None = None,
     progress: Progress = None,
@@ -123,6 +140,9 @@ def verify_bundle(
         expect_id: The bundle id as obtained elsewhere.
         allow: Names of warnings that the caller accepts.
         own_policy: The verifier's own policy, to be judged beside the frozen one.
+        acceptance: Whether to assess the evidence: points and a recommendation.
+        reports: What other verbs said, for that; those of the newest attached
+            acceptance record if None.
         here: Platform of this machine, such as ``linux-cpu``; only for the advice.
         now: The time that no replay can lie behind; that of this machine if None.
         progress: Called with the number of bytes just checked.
@@ -149,6 +169,8 @@ def verify_bundle(
             job.own_policy = own_policy
             job.now = now or datetime.datetime.now(tz=datetime.timezone.utc)
             job.only = frozenset(only)
+            job.assess = acceptance
+            job.reports = reports
             job.integrity(deep=deep, expect_id=expect_id)
             decision = job.conclude(
                 integrity_only=integrity_only, wanted=replay, here=here
@@ -181,6 +203,8 @@ def _report(
         claims=state.claims,
         second_opinion=state.second_opinion,
         experiments=state.experiments,
+        acceptances=state.acceptances,
+        assessment=state.assessment,
     )
 
 
@@ -209,6 +233,10 @@ class _Verification:
         self.restarts: list[Replay] = []
         self.experiments: list[Replay] = []
         self.runs: list[Replay] = []
+        self.attached: list[Replay] = []
+        self.accepted: list[ReadAcceptance] = []
+        self.assess = False
+        self.reports: Reports | None = None
 
     # --- integrity
 
@@ -227,6 +255,8 @@ class _Verification:
         self._read_replays(bundle)
         if self.source is not bundle:
             self._read_replays(self.source)
+        self.accepted, about_accepted = read_acceptances(bundle)
+        findings += about_accepted
 
     def _read_replays(self, source: ReplayFile) -> None:
         for replay_id in source.replay_ids:
@@ -238,6 +268,7 @@ class _Verification:
 
     def _keep(self, one: Replay) -> None:
         record = one.record
+        self.attached.append(one)
         # A restart pass is no replay of its own: it is judged by V22 alone.
         is_restart = record.pass_name == "restart" and not record.outcome.stop
         if not is_restart:
@@ -269,6 +300,7 @@ class _Verification:
         self.linux = find_linux_reference(self.bundle, self.sealed, self.replays)
         if integrity_only:
             findings += self._not_asked_for()
+            findings += not_derived(self.accepted)
             return self._integrity_verdict()
         findings += check_repeat(self.bundle, self.sealed)
         findings += check_traced(self.bundle, self.sealed)
@@ -290,6 +322,8 @@ class _Verification:
         self.state.experiments = experiment_runs(left)
         counted = deciding(self.sealed, chosen)
         ends = self._ends(self.sealed, counted)
+        if self.accepted or self.assess:
+            findings += self._accepted(self.sealed)
         self.state.findings[:] = apply_allowances(findings, self.allow)
         if self.own_policy is not None:
             self.state.second_opinion = self._second_opinion(
@@ -299,6 +333,35 @@ class _Verification:
         judged = [by_replay[one.id] for one in counted]
         base = worst(map(_verdict, judged)) if judged else Verdict.NOT_YET_REPLAYED
         return with_replays(decide(self.state.findings, base), judged)
+
+    def _accepted(self, sealed: Sealed) -> list[Finding]:
+        """Check the attached acceptance records, and assess the evidence if asked."""
+        from reprobundle.verify.assessment.evidence import Known, assess_now
+
+        known = Known(
+            self.bundle,
+            sealed,
+            [one for one in self.attached if one.source is self.bundle],
+            tuple(self.state.findings),
+            lambda one, among: self._judge_plainly(sealed, one, among),
+        )
+        self.state.acceptances, findings = check_accepted(known, self.accepted)
+        if self.assess:
+            own = [one for one in self.attached if one.source is self.source]
+            last = self.accepted[-1].record.reports if self.accepted else None
+            self.state.assessment = assess_now(
+                known._replace(attached=own), self.reports or last
+            )
+        return findings
+
+    def _judge_plainly(
+        self, sealed: Sealed, one: Replay, among: Sequence[Replay]
+    ) -> Judgement:
+        """Return the judgement on a replay among others, no warning allowed away."""
+        linux = find_linux_reference(self.bundle, sealed, among)
+        known = (it for it in self.state.judgements if it.replay == one.id)
+        found = None if self.allow or linux != self.linux else next(known, None)
+        return found or self._judge(sealed, one, allow=(), linux=linux)
 
     def _ends(self, sealed: Sealed, counted: Sequence[Replay]) -> Sequence[EndResult]:
         """Judge the last numbers of repeated runs, where the policy asks for it."""
@@ -335,7 +398,13 @@ class _Verification:
         completeness = list(check_completeness(members, sealed, records))
         self.state.findings += check_policy(sealed.policy, sealed.reference)
         self.state.findings += completeness
-        self.state.findings += check_acceptance(members, sealed, records, completeness)
+        self.state.findings += check_acceptance(
+            members,
+            sealed,
+            records,
+            completeness,
+            experiments=[one.record for one in self.experiments],
+        )
         self.state.findings += check_reference(sealed)
         self.state.findings += check_sealed_copies(sealed.runs)
 
@@ -357,7 +426,14 @@ class _Verification:
         found = [one for one in self.state.findings if one.outcome != "warn"]
         return decide(found, Verdict.INTACT)
 
-    def _judge(self, sealed: Sealed, one: Replay) -> Judgement:
+    def _judge(
+        self,
+        sealed: Sealed,
+        one: Replay,
+        *,
+        allow: Sequence[str] | None = None,
+        linux: LinuxReference | None = None,
+    ) -> Judgement:
         from reprobundle.verify.judge import judge
 
         return judge(
@@ -367,10 +443,10 @@ class _Verification:
             one.record,
             attached(self.bundle, one.source, one.id, one.record),
             traced=traced_with(self.runs, one),
-            linux=self.linux,
+            linux=self.linux if allow is None else linux,
             earlier=records_before(self.runs, one),
             now=self.now,
-            allow=self.allow,
+            allow=self.allow if allow is None else allow,
         )
 
     def _second_opinion(

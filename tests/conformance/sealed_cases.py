@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tests.conformance.acceptance_files import with_record
 from tests.conformance.case import INTEGRITY, Case
 from tests.conformance.container_files import (
     COMPLETE,
@@ -277,6 +278,48 @@ INTEGRITY_CASES = (
         "replay_with_more",
         "A file lies beside a replay's record that the record does not name.",
         _replay_content(METRICS, "outputs/z.json"),
+    ),
+    Case(
+        "integrity",
+        "acceptance_record",
+        "V25",
+        "valid",
+        "INTACT",
+        "An acceptance record that another release derived. Nothing confirms it, and "
+        "it takes nothing from the bundle.",
+        with_record,
+    ),
+    _invalid(
+        "integrity",
+        "V25",
+        "acceptance_renamed",
+        "TAMPERED",
+        "An acceptance record is not named by the digest of its bytes.",
+        lambda: with_record(identifier=WRONG),
+    ),
+    _invalid(
+        "integrity",
+        "V25",
+        "acceptance_of_other_bundle",
+        "TAMPERED",
+        "An acceptance record names another bundle.",
+        lambda: with_record(bundle=WRONG),
+    ),
+    _invalid(
+        "documents",
+        "R-7.5",
+        "acceptance_unknown_field",
+        "TAMPERED",
+        "An acceptance record has a field that its schema does not know.",
+        lambda: with_record(stars=5),
+    ),
+    _invalid(
+        "documents",
+        "R-7.5",
+        "acceptance_not_canonical",
+        "TAMPERED",
+        "An acceptance record is written without an indent.",
+        lambda: with_record(compact=True),
     ),
     Case(
         "integrity",

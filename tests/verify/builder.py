@@ -29,6 +29,7 @@ from reprobundle.format.record import (
     OperatorUse,
     Outcome,
     Output,
+    OutputRole,
     Phase,
     Process,
     Randomness,
@@ -151,6 +152,7 @@ class Run:
     stored: Literal["here", "none", "withheld"] = "here"
     summaries: bool = True
     fingerprints: bytes = b""
+    roles: dict[str, OutputRole] = field(default_factory=dict)
     sampled: tuple[str, ...] = ()
 
     def build(self, folder: Path, **fixed: object) -> tuple[Record, dict[str, bytes]]:
@@ -259,6 +261,8 @@ class Run:
             arrays_member=arrays_member,
             arrays=told.arrays if self.summaries else (),
             rows=told.rows if self.summaries else None,
+            role=self.roles.get(name, ""),
+            role_source="stated" if name in self.roles else "",
         )
 
 

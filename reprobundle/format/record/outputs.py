@@ -69,7 +69,15 @@ class RowSample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 OutputKind = Literal["arrays", "table", "document", "text", "log", "bytes"]
 OutputRole = Literal[
-    "", "checkpoint", "metrics", "prediction", "figure", "export", "report", "log"
+    "",
+    "checkpoint",
+    "metrics",
+    "prediction",
+    "figure",
+    "export",
+    "report",
+    "log",
+    "metadata",
 ]
 RoleSource = Literal["", "form", "stated"]
 

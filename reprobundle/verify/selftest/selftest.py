@@ -22,6 +22,7 @@ from reprobundle.verify.selftest.mutation import (
     Mutation,
     NotPossibleError,
 )
+from reprobundle.verify.selftest.of_acceptance import ACCEPTANCE_MUTATIONS
 from reprobundle.verify.selftest.of_both_sides import BOTH_SIDES_MUTATIONS
 from reprobundle.verify.selftest.of_bytes import BYTE_MUTATIONS
 from reprobundle.verify.selftest.of_copies import COPY_MUTATIONS
@@ -47,6 +48,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *COPY_MUTATIONS,
     *DEVICE_MUTATIONS,
     *REFERENCE_MUTATIONS,
+    *ACCEPTANCE_MUTATIONS,
 )
 EXIT_PASSED = 10
 

@@ -1,0 +1,1 @@
+"""What the evidence of a bundle comes to: points, recommendation, versions."""
