@@ -130,11 +130,24 @@ def _sort_outside(
     elif original:
         result.read_original.add(real)
     elif event.path not in wrote and real.is_file():
+        opened = _source_of(Path(event.path))
+        real = _resolved(opened)
         result.read_outside.add(real)
-        if Path(event.path) != real:
+        if opened != real:
             # Several names of one content: the first in order, on every machine.
-            first = min(result.opened_as.get(real, Path(event.path)), Path(event.path))
-            result.opened_as[real] = first
+            result.opened_as[real] = min(result.opened_as.get(real, opened), opened)
+
+
+def _source_of(path: Path) -> Path:
+    """Return the source that a file of Python's bytecode cache was made of.
+
+    A module is read from its cache, which is another one on another machine; its
+    content is that of the source (PEP 3147 has the names).
+    """
+    if path.suffix != ".pyc" or path.parent.name != "__pycache__":
+        return path
+    source = path.parent.parent / f"{path.name.partition('.')[0]}.py"
+    return source if source.is_file() else path
 
 
 def _is_temporary(path: Path) -> bool:

@@ -156,3 +156,22 @@ def test_a_temporary_file_that_the_run_removed_is_not_reported(
         places, (tmp_path / "elsewhere/gone.bin", "write"), (kept, "write")
     )
     assert seen.wrote_outside == {kept}
+
+
+def test_a_module_from_a_bytecode_cache_is_its_source(places, tmp_path):
+    cached = file(tmp_path / "elsewhere/lib/__pycache__", "tools.cpython-311.pyc")
+    assert sorted_opens(places, (cached, "read")).read_outside == {cached}
+    source = file(tmp_path / "elsewhere/lib", "tools.py")
+    seen = sorted_opens(places, (cached, "read"), (source, "read"))
+    assert seen.read_outside == {source}
+
+
+def test_the_link_that_led_to_a_file_is_kept_the_first_of_several(places, tmp_path):
+    blob = file(tmp_path / "elsewhere", "0123abcd")
+    links = [tmp_path / "elsewhere" / name for name in ("b.json", "a.json")]
+    for link in links:
+        link.symlink_to(blob)
+    seen = sorted_opens(places, *((link, "read") for link in links))
+    assert seen.read_outside == {blob}
+    assert seen.opened_as == {blob: links[1]}
+    assert sorted_opens(places, (blob, "read")).opened_as == {}
