@@ -32,7 +32,13 @@ def attach(
     as_reference: bool,
     allow_sensitive: tuple[str, ...],
 ) -> int:
-    """Attach a replay that travelled alone (.rpr.zip) to its bundle."""
+    """Attach a replay (.rpr.zip) or an acceptance record (.json) that travelled alone.
+
+    It has to be of this bundle. The sealed part and the bundle id stay as they are.
+    """
+    document = _document(replay_file)
+    if document:
+        return _attach_acceptance(bundle, replay_file, document)
     from reprobundle.replay.refused import attach_admitted, forget
 
     if as_reference:
@@ -46,13 +52,34 @@ def attach(
     return 0
 
 
+def _document(path: Path) -> bytes:
+    """Return a file's content if it is a JSON document, else nothing."""
+    from reprobundle.format import limits
+    from reprobundle.format.atomic import explained
+
+    with explained(f"cannot read {str(path)!r}"), path.open("rb") as file:
+        if file.read(1) != b"{":
+            return b""
+        file.seek(0)
+        return file.read(limits.DOCUMENT_BYTES + 1)
+
+
+def _attach_acceptance(bundle: Path, path: Path, document: bytes) -> int:
+    from reprobundle.format.attach import attach_acceptance
+    from reprobundle.verify.acceptance_records import decode_acceptance
+
+    decode_acceptance(document, where=path.name)
+    click.echo(f"attached acceptance record {attach_acceptance(bundle, document)}")
+    return 0
+
+
 @click.command()
 @bundle_argument
 @click.argument("replay_id")
 def detach(*, bundle: Path, replay_id: str) -> int:
-    """Remove the newest attached replay; the sealed part stays as it is."""
+    """Remove an attached replay or acceptance record; the sealed part stays."""
     from reprobundle.format.attach import detach_replay
 
     detach_replay(bundle, replay_id)
-    click.echo(f"detached replay {replay_id}")
+    click.echo(f"detached {replay_id}")
     return 0

@@ -22,6 +22,22 @@ from reprobundle.format.findings import (
 )
 from reprobundle.format.record import Record, as_float
 from reprobundle.report import text
+from reprobundle.report.accepted import (
+    ACCEPTED_COLUMNS,
+    GROUPS,
+    OUTCOMES,
+    POINT_COLUMNS,
+    RULE_COLUMNS,
+    accepted_cells,
+    advice_words,
+    because,
+    counted,
+    evidence_words,
+    held_words,
+    of_group,
+    result_words,
+    rule_cells,
+)
 from reprobundle.report.concluded import (
     CLAIM_COLUMNS,
     claim_cells,
@@ -106,7 +122,21 @@ def _environment() -> Environment:
     environment.globals.update(
         claim_cells=claim_cells,
         claim_columns=CLAIM_COLUMNS,
+        accepted_cells=accepted_cells,
+        accepted_columns=ACCEPTED_COLUMNS,
+        advice_words=advice_words,
+        because=because,
+        counted=counted,
         device_columns=device_columns,
+        evidence_words=evidence_words,
+        held_words=held_words,
+        of_group=of_group,
+        point_columns=POINT_COLUMNS,
+        point_groups=GROUPS,
+        point_outcome=OUTCOMES.__getitem__,
+        result_words=result_words,
+        rule_cells=rule_cells,
+        rule_columns=RULE_COLUMNS,
         drift_words=drift_words,
         experiment_cells=experiment_cells,
         experiment_columns=EXPERIMENT_COLUMNS,

@@ -282,7 +282,12 @@ def _replays(bundle: BundleView, screen: Screen) -> list[Line]:
             words = f"{text.digest(replay.id)} cannot be read: {replay.problem}"
             lines += paragraph(screen, "replay", words, style="warn")
     signatures = ", ".join(bundle.signatures) or "none"
-    return [*lines, *paragraph(screen, "signatures", signatures)]
+    lines += paragraph(screen, "signatures", signatures)
+    if bundle.acceptances:
+        named = ", ".join(map(text.digest, bundle.acceptances))
+        words = f"{named} (not checked here: reprobundle verify)"
+        lines += paragraph(screen, "acceptance", words)
+    return lines
 
 
 _REPLAY_COLUMNS = (

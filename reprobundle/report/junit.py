@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
 from reprobundle.format.findings import Finding, Report
+from reprobundle.report.accepted import advice_words, result_words
 from reprobundle.report.concluded import opinion_words
 from reprobundle.report.text import safe
 from reprobundle.verify.checks import BY_NUMBER
@@ -46,6 +47,10 @@ def _properties(verdict: ET.Element, report: Report) -> None:
     The findings behind them are test cases of their own.
     """
     said = [(f"claim {one.name}", one.result) for one in report.claims]
+    said += [(f"acceptance {one.id[:12]}", one.state) for one in report.acceptances]
+    if report.assessment is not None:
+        said.append(("acceptance", result_words(report.assessment)))
+        said.append(("recommendation", advice_words(report.assessment)))
     if report.second_opinion is not None:
         said.append(("own policy", opinion_words(report.second_opinion)))
     if not said:

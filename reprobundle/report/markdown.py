@@ -6,13 +6,13 @@ stands in code spans or is escaped, so that it can be neither markup nor a menti
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 from reprobundle.format.findings import Finding, Judgement, OutputComparison, Report
 from reprobundle.format.record import Record, as_float
 from reprobundle.report import text
+from reprobundle.report.accepted_markdown import accepted_block, assessment_block
 from reprobundle.report.concluded import (
     CLAIM_COLUMNS,
     claim_cells,
@@ -26,8 +26,8 @@ from reprobundle.report.experimented import (
     experiment_cells,
     experiment_command,
 )
+from reprobundle.report.markdown_text import code, folded, table, words
 from reprobundle.report.page import Page, ReplayPage
-from reprobundle.report.text import safe
 from reprobundle.report.truths import TRUTH_COLUMNS, truth_cells
 from reprobundle.verify.devices import platform_label
 
@@ -35,8 +35,6 @@ from reprobundle.verify.devices import platform_label
 MOST_CHARACTERS = 65_536
 MOST_REASONS = 8
 MOST_OUTPUTS = 20
-LONGEST_TEXT = 600
-_TICKS = re.compile(r"`+")
 _CUT = "\n\n*cut here: the report is longer than an issue may be*\n"
 
 
@@ -51,8 +49,10 @@ def render_markdown(page: Page) -> str:
         _second_opinion(report),
         *_devices(report),
         *(block for one in page.replays for block in _replay(one)),
+        accepted_block(report),
+        assessment_block(report.assessment),
         _experiments(report),
-        _folded("Checks of the bundle", _findings(report.findings)),
+        folded("Checks of the bundle", _findings(report.findings)),
     ]
     return limited("\n\n".join(block for block in blocks if block) + "\n")
 
@@ -66,36 +66,6 @@ def limited(document: str) -> str:
     kept = document[: document.rfind("\n", 0, room)]
     is_open = kept.count("<details>") > kept.count("</details>")
     return kept + _CUT + (closing if is_open else "")
-
-
-def code(foreign: str) -> str:
-    """Return text as a code span that it cannot leave."""
-    shown = _brief(foreign).replace("|", "\\|")
-    if not shown:
-        return ""
-    longest = max((len(ticks) for ticks in _TICKS.findall(shown)), default=0)
-    fence = "`" * (longest + 1)
-    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
-    return f"{fence}{pad}{shown}{pad}{fence}"
-
-
-def words(foreign: str) -> str:
-    """Return a sentence with all that Markdown or HTML would act on escaped."""
-    return re.sub(r"([\\`*_{}\[\]<>#|!@&~$])", r"\\\1", _brief(foreign))
-
-
-def _brief(foreign: str) -> str:
-    # Shortened first, so that a text of megabytes is not made safe as a whole.
-    return safe(text.shorten(foreign[: LONGEST_TEXT * 2], LONGEST_TEXT))
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table; empty without rows."""
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    if not lines:
-        return ""
-    rule = "|".join(["---"] * len(columns))
-    return "\n".join([f"| {' | '.join(columns)} |", f"|{rule}|", *lines])
 
 
 def _heading(report: Report) -> str:
@@ -192,8 +162,8 @@ def _replay(one: ReplayPage) -> Iterator[str]:
         for found in judgement.environment
     ]
     columns = ("fact", "reference", "replay", "can change numbers")
-    yield _folded("Environment differences", table(columns, rows))
-    yield _folded("Checks of this replay", _findings(judgement.findings))
+    yield folded("Environment differences", table(columns, rows))
+    yield folded("Checks of this replay", _findings(judgement.findings))
 
 
 def _experiments(report: Report) -> str:
@@ -206,7 +176,7 @@ def _experiments(report: Report) -> str:
     ]
     title = f"Experiments ({len(report.experiments)}, none counts for the verdict)"
     command = code(experiment_command(report))
-    return _folded(title, f"{table(EXPERIMENT_COLUMNS, rows)}\n\n{command}")
+    return folded(title, f"{table(EXPERIMENT_COLUMNS, rows)}\n\n{command}")
 
 
 def _causes(judgement: Judgement) -> str:
@@ -274,9 +244,3 @@ def _findings(findings: Sequence[Finding]) -> str:
         for found in findings
     ]
     return table(("check", "finding", "outcome", "where", "why"), rows)
-
-
-def _folded(title: str, body: str) -> str:
-    if not body:
-        return ""
-    return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"

@@ -14,14 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 from reprobundle.format.findings import CheckOutcome, Finding, Verdict
 from reprobundle.report import text
-from reprobundle.report.markdown import (
-    code,
-    limited,
-    machine,
-    render_markdown,
-    table,
-    words,
+from reprobundle.report.accepted_markdown import (
+    accepted_block,
+    assessment_block,
+    checklist_blocks,
 )
+from reprobundle.report.markdown import limited, machine, render_markdown
+from reprobundle.report.markdown_text import code, table, words
 from reprobundle.report.page import Page
 
 _BOXES: dict[CheckOutcome, str] = {
@@ -102,6 +101,9 @@ def _checklist(page: Page) -> Iterator[str]:
     """Yield the acceptance list: ticked only where evidence was found."""
     yield f"# Acceptance list: {code(page.report.file)}"
     yield _verdict(page)
+    if page.report.assessment is not None:
+        yield from checklist_blocks(page.report.assessment)
+    yield accepted_block(page.report)
     for check, title in (("V10", "Acceptance"), ("V9", "Required members")):
         found = [one for one in page.report.findings if one.check == check]
         yield f"## {title}\n\n" + "\n".join(map(_ticked, found))
@@ -112,6 +114,15 @@ def _ticked(found: Finding) -> str:
     why = f": {words(found.reason)}" if found.reason else ""
     state = "" if found.outcome == "pass" else f" **{found.outcome}**"
     return f"- {_BOXES[found.outcome]} {code(found.id)}{state}{why}{source}"
+
+
+def _acceptance(page: Page) -> Iterator[str]:
+    """Yield the attached acceptance records and the assessment, if there are any."""
+    report = page.report
+    told = [accepted_block(report), assessment_block(report.assessment)]
+    shown = "\n\n".join(block for block in told if block)
+    if shown:
+        yield f"## Acceptance\n\n{shown}"
 
 
 def _aec(page: Page) -> Iterator[str]:
@@ -128,6 +139,7 @@ def _aec(page: Page) -> Iterator[str]:
     ]
     yield "## How to evaluate\n\n" + "\n".join(f"    {line}" for line in commands)
     yield f"## Outcome of the evaluation\n\n{_verdict(page)}"
+    yield from _acceptance(page)
     yield _unchecked(page)
 
 
@@ -196,6 +208,7 @@ def _aea(page: Page) -> Iterator[str]:
         rows.append(f"- {box} {reason}{f': {names}' if names else ''}")
     yield "## Reasons for incomplete reproduction\n\n" + "\n".join(rows)
     yield "## Computing requirements\n\n" + table(("item", "value"), _meta(page))
+    yield from _acceptance(page)
     yield _unchecked(page)
 
 

@@ -86,6 +86,7 @@ class BundleView(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         runs: The sealed runs by number; the first one is the reference.
         replays: The attached replays, in the order of attaching.
         signatures: Names of the files below ``signatures/``; none is checked here.
+        acceptances: Ids of the attached acceptance records; none is checked here.
         unread: Files of the project that no run was seen to read, by their names.
     """
 
@@ -100,6 +101,7 @@ class BundleView(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     replays: tuple[ReplayView, ...]
     signatures: tuple[str, ...]
     unread: tuple[str, ...] = ()
+    acceptances: tuple[str, ...] = ()
 
 
 def view(bundle: Bundle) -> BundleView:
@@ -126,6 +128,7 @@ def view(bundle: Bundle) -> BundleView:
         runs=runs,
         replays=tuple(_replay(bundle, replay_id) for replay_id in bundle.replay_ids),
         signatures=bundle.signatures,
+        acceptances=bundle.acceptance_ids,
         unread=tuple(path.removeprefix("project/") for path in unread),
     )
 

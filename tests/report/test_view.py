@@ -29,6 +29,7 @@ class HeldBundle(Bundle):
         self.size_bytes = 1234
         self.newer_minor = False
         self.signatures = ("signatures/author.sig",)
+        self.acceptance_ids = ("a" * 64,)
         self.members = {path: member(path, data) for path, data in sealed.items()}
         self.manifest = Manifest(members=tuple(self.members.values()))
         self.replay_ids = tuple(name.split("/")[1] for name in self.unsealed)
@@ -70,6 +71,7 @@ def test_it_reads_every_document_of_the_bundle():
     assert [run.number for run in seen.runs] == [2, 10]
     assert seen.runs[0].record == bundles.RECORD
     assert seen.signatures == ("signatures/author.sig",)
+    assert seen.acceptances == ("a" * 64,)
     assert seen.manifest.members[0].path == "policy.json"
 
 
