@@ -44,9 +44,9 @@ def placed(
         if named and is_right:
             found.update(dict.fromkeys(named, str(copy)))
         elif not any(_has_content(Path(name), read.blake3) for name in names):
-            if copy is not None and not is_right:
+            if named and copy is not None:
                 return {}, _other_content(read, copy)
-            given = read.origin in plan.externals
+            given = is_right and read.origin in plan.externals
             return {}, _not_in_place(read, named=bool(named), given=given)
     return found, ""
 

@@ -181,13 +181,15 @@ def _input_sample(members: Members, reference: Record) -> Finding:
             "has-input-sample", "not-applicable", "the run read no input file"
         )
     withheld = {f"project:{one.name}" for one in reference.withheld}
-    if all(read.path in withheld for read in unheld):
+    pinned = {one.path for one in unheld if one.origin and one.blake3}
+    if all(read.path in withheld | pinned for read in unheld):
         return finding(
             "has-input-sample",
             "warn",
             "every input is kept by digest only, and there is no sample of any",
             where=unheld[0].path,
-            advice="pack it with --stand-in PATH=SAMPLE",
+            advice="pack it with --stand-in PATH=SAMPLE; files outside the project "
+            "with --external include",
         )
     return finding(
         "has-input-sample",

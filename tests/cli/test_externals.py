@@ -126,7 +126,7 @@ def test_a_file_of_the_name_and_another_digest_is_told_with_both(pinned, place):
 
 
 def test_a_folder_without_the_file_says_so(pinned, place):
-    (place / "empty").mkdir()
+    (place / "empty").mkdir(exist_ok=True)
     done = replay(pinned, place, "f.rpr.zip", "--data", place / "empty")
     assert done.status == 11
     assert "no file below" in words_of(done)
@@ -197,6 +197,12 @@ def test_a_cached_file_keeps_its_name_and_revision_beside_the_blob(place):
     assert "reduced-input" not in done.out
     empty = place / "nobody"
     empty.mkdir()
+    (place / "empty").mkdir(exist_ok=True)
     options = ("--yes", "-q", "--record", place / "i.rpr.zip")
     done = reprobundle("replay", target, *options, env={"HOME": str(empty)})
     assert "config.json is not on this machine" in words_of(done)
+    # A folder is of no use for what the program looks for by itself.
+    options = ("--yes", "-q", "--data", place / "empty")
+    record = ("--record", place / "j.rpr.zip")
+    done = reprobundle("replay", target, *options, *record, env={"HOME": str(empty)})
+    assert "put it there, for the program looks for it by itself" in words_of(done)

@@ -189,3 +189,17 @@ def test_a_sample_of_a_result_is_no_sample_of_an_input(bench):
     bench.reference = Run(outputs(), {**WITHOUT}, stored="withheld")
     bench.repeat = None
     assert found(bench.pack().verify(), "has-input-sample", "warn")
+
+
+def test_inputs_pinned_outside_the_project_are_kept_by_digest_too(bench):
+    pinned = msgspec.structs.replace(READ, path="external:1/d.csv", origin="~/d.csv")
+    bench.left_out = ("inputs/data.csv",)
+    bench.reference = Run(changes={"reads": (pinned,)})
+    bench.repeat = Run(changes={"reads": (pinned,)})
+    bench.pack().replay(reads=(pinned,))
+    report = bench.verify()
+    assert report.verdict == "REPRODUCED WITH WARNINGS"
+    assert "kept by digest only" in found(report, "has-input-sample", "warn")[0].reason
+    unknown = msgspec.structs.replace(pinned, blake3="", path="missing:d.csv")
+    bench.reference = Run(changes={"reads": (unknown,)})
+    assert found(bench.pack().verify(), "has-input-sample", "fail")
