@@ -13,6 +13,7 @@ from reprobundle.errors import BadCallError, BundleError
 from reprobundle.format.digests import digest_bytes
 from reprobundle.format.policy import Claim, Intent, OutputRule, Policy, Tolerance
 from reprobundle.format.record import ErrorReport, Outcome, Phase
+from reprobundle.format.writer import Source
 from reprobundle.verify.selftest.of_policy import LOOSENED
 from reprobundle.verify.selftest.of_samples import SAMPLE_MUTATIONS
 from reprobundle.verify.selftest.selftest import MUTATIONS, selftest
@@ -61,7 +62,15 @@ def benches(tmp_path_factory):
     )
     sampled = tmp_path_factory.mktemp("sampled") / "sampled.rpb.zip"
     sampled.write_bytes(verdict_files.sampled(Sampled())())
-    return training.pack().path, failing.pack().path, sampled
+    kept = Run({"out/notes.bin": b"\0\1", **OUTPUTS}, stored="withheld")
+    withheld = Bench(
+        tmp_path_factory.mktemp("withheld"),
+        reference=kept,
+        repeat=kept,
+        extra=(Source("stand-ins/out/notes.bin", "stand-in", b"form"),),
+    )
+    made = (training, failing, withheld)
+    return (*(bench.pack().path for bench in made), sampled)
 
 
 @pytest.fixture(scope="module")

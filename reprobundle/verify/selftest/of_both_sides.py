@@ -11,6 +11,7 @@ import msgspec
 
 from reprobundle.format.canonical import decode, encode
 from reprobundle.format.digests import digest_bytes
+from reprobundle.format.manifest import STAND_INS
 from reprobundle.format.record import (
     ContentMember,
     MemorySeries,
@@ -107,8 +108,11 @@ def _nothing(subject: Subject) -> Iterator[Made]:
     )
     others = (number for number in subject.sealed.runs if number != 1)
     tops = tuple(f"runs/{number}/" for number in others)
-    paths = frozenset(map(reference_member, gone)) | frozenset(
-        one for one in subject.roles if one.startswith(tops)
+    paths = (
+        frozenset(map(reference_member, gone))
+        | frozenset(one for one in subject.roles if one.startswith(tops))
+        # A sample in the place of an output stands for nothing then.
+        | frozenset(f"{STAND_INS}{one.name}" for one in outputs)
     )
     yield forged(
         subject,

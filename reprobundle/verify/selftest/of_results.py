@@ -11,6 +11,7 @@ from reprobundle.format.writer import Source
 from reprobundle.verify.selftest import altered_values as values
 from reprobundle.verify.selftest.altered_pictures import with_other_pixel
 from reprobundle.verify.selftest.altered_replay import (
+    OTHER_DIGEST,
     Redraft,
     ids,
     replay_with,
@@ -69,6 +70,16 @@ def _one_more(subject: Subject, draft: Draft) -> Draft:
     _stored(subject)
     first = msgspec.structs.replace(draft.record.outputs[0], name="zz-one-more.json")
     return draft.saying(outputs=(*draft.record.outputs, first))
+
+
+def _withheld(subject: Subject, draft: Draft) -> Draft:
+    """Have the first output that its author keeps come out with another digest."""
+    for output in draft.record.outputs:
+        if output.stored == "withheld":
+            other = msgspec.structs.replace(output, blake3=OTHER_DIGEST)
+            names = (other if one is output else one for one in draft.record.outputs)
+            return draft.saying(outputs=tuple(names))
+    raise NotPossibleError("no output is kept by its author")
 
 
 def _content_edited(subject: Subject) -> Iterator[Made]:
@@ -145,6 +156,12 @@ RESULT_MUTATIONS = (
         "one output more",
         ids("output-unexpected"),
         replay_with(_one_more),
+    ),
+    Mutation(
+        "withheld-differs",
+        "an output that its author keeps, with another digest",
+        ids("output-not-compared", "values-not-compared"),
+        replay_with(_withheld),
     ),
     Mutation(
         "content-edited",
