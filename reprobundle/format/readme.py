@@ -19,6 +19,7 @@ WHAT IS INSIDE
   B3SUMS          BLAKE3 digest of every file above
   manifest.json   size, role and digest of every file; its own digest is the bundle's id
   signatures/     signatures added later, if any
+  acceptance/     statements of people who accept the result, if any
   replays/        runs on other machines added later, if any
 
 Do not run anything in here that you do not trust: it is a program like any other.
@@ -47,7 +48,7 @@ You need unzip, zstd and b3sum. Put the name of the file in place of BUNDLE.
 
        b3sum --no-names manifest.json
 
-What lies in signatures/ and replays/ is outside the seal. A replay is named by the
-digest of its record: b3sum of replays/ID/record.json is ID, and the record holds the
-digests of the files beside it.
+What lies in signatures/, acceptance/ and replays/ is outside the seal. A replay is
+named by the digest of its record: b3sum of replays/ID/record.json is ID, and the record
+holds the digests of the files beside it. acceptance/ID.json is named by its own.
 """

@@ -3,8 +3,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reprobundle.format.assessment import (
+    Assessment,
+    AttachedAcceptance,
+    Evidence,
+    HeldFor,
+    Point,
+    Recommendation,
+    RuleAnswer,
+)
 from reprobundle.format.findings import (
     EnvironmentDifference,
+    ExperimentRun,
     Finding,
     OutputComparison,
     Report,
@@ -32,7 +42,7 @@ HOSTILE = [
 
 
 def hostile_report(text: str) -> Report:
-    return reports.report(
+    report = reports.report(
         Verdict.NOT_REPRODUCED,
         reasons=(text,),
         not_checked=(text,),
@@ -84,6 +94,71 @@ def hostile_report(text: str) -> Report:
                 ),
             ),
         ),
+    )
+    return msgspec.structs.replace(
+        report,
+        experiments=(
+            ExperimentRun(
+                replay=text,
+                pair=text,
+                side="A",
+                asked=text,
+                claim=text,
+                pass_name=text,
+                device=text,
+                ending=text,
+            ),
+        ),
+        acceptances=(hostile_acceptance(text),),
+        assessment=hostile_assessment(text),
+    )
+
+
+HELD = "torch.version"
+
+
+def hostile_acceptance(text: str) -> AttachedAcceptance:
+    return AttachedAcceptance(
+        id=text,
+        by=text,
+        where=text,
+        when=text,
+        role=text,
+        second_person=text,
+        state="stale",
+        reasons=(text,),
+        verdict=text,
+        acceptance="not-decided",
+        choice="undecided",
+        rule=text,
+        signed_by=(text,),
+    )
+
+
+def hostile_assessment(text: str) -> Assessment:
+    evidence = Evidence(source=text, says=text)
+    return Assessment(
+        replays=(),
+        verdict=text,
+        exit_status=11,
+        acceptance="not-decided",
+        points=(
+            Point(
+                id=text, group="object", title=text, state="met", evidence=(evidence,)
+            ),
+            Point(
+                id=text, group="path", title=text, state="not-met", reason=text or "x"
+            ),
+        ),
+        recommendation=Recommendation(
+            choice="undecided",
+            rule=text,
+            text=text,
+            evidence=(evidence,),
+            missing=(text,),
+            answers=(RuleAnswer(rule=text, choice="stop", answer="no", text=text),),
+        ),
+        holds_for=(HeldFor(run=text, platform=text, versions={HELD: text}),),
     )
 
 
