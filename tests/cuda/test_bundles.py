@@ -140,6 +140,11 @@ def test_the_memory_log_holds_what_the_allocator_must_have_given(busy):
     assert max(peaks) >= max(seen) + 8192 * WIDTH * 4
 
 
+def test_the_generator_of_the_device_is_told_from_its_first_use_on(busy):
+    known = busy[0].randomness
+    assert len(known.initial["torch.cuda:0"]) == len(known.final["torch.cuda:0"]) == 16
+
+
 def judged(folder, bundle, device, *options):
     copy = folder / f"on-{device}-{bundle.name}"
     shutil.copy(bundle, copy)
