@@ -19,6 +19,7 @@ from .start_tensors import StartTensors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .session import Session
@@ -27,10 +28,16 @@ FILE = "draws.safetensors"
 
 
 class Draws:
-    """The part of the recorder that changes a run: only when it is asked to."""
+    """The part of the recorder that changes a run: only when it is asked to.
 
-    def __init__(self, session: Session) -> None:
+    Args:
+        session: Where events go.
+        made: Gets each generator that the script makes for a device.
+    """
+
+    def __init__(self, session: Session, made: Callable[[Any], None]) -> None:
         self._session = session
+        self._made = made
         self._mode = "native"
         self._library: Any = None
         self._mirrored: Mirrored | None = None
@@ -49,7 +56,7 @@ class Draws:
         with warnings.catch_warnings():
             # Torch warns once that a kernel is replaced. That is what was asked for.
             warnings.simplefilter("ignore")
-            self._mirrored = Mirrored(torch)
+            self._mirrored = Mirrored(torch, self._made)
             self._mirrored.install()
             self._device = DeviceDraws(torch, self._mirrored)
             self._device.install(self._library)

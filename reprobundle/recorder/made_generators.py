@@ -62,13 +62,14 @@ class MadeGenerators:
     def watch_torch(self, torch: Any) -> None:
         """See every call of ``torch.Generator``."""
         self._torch_folder = os.path.join(os.path.dirname(torch.__file__), "")
-        torch.Generator = watched_class(torch.Generator, self._made_torch)
+        torch.Generator = watched_class(torch.Generator, self.made_torch)
         # TorchScript knows the class by its identity.
         register = getattr(torch.jit._builtins, "_register_builtin", None)
         if register is not None:
             register(torch.Generator, "aten::Generator")
 
-    def _made_torch(self, generator: Any) -> None:
+    def made_torch(self, generator: Any) -> None:
+        """Report one, whatever goes wrong with that."""
         self._session.attempt("generators", self.add_torch, generator)
 
     def report_final(self) -> None:

@@ -17,10 +17,18 @@ if TYPE_CHECKING:
 
 
 class Mirrored:
-    """Find the CPU generator that a draw is made with."""
+    """Find the CPU generator that a draw is made with.
 
-    def __init__(self, torch: Any) -> None:
+    Args:
+        torch: The module.
+        made: Gets each generator that the script makes for a device, to report it.
+    """
+
+    def __init__(
+        self, torch: Any, made: Callable[[Any], None] = lambda generator: None
+    ) -> None:
         self._torch = torch
+        self._made = made
         self._original = torch._C.Generator
         self._known: dict[int, Any] = {}
         self._strangers: dict[int, tuple[Any, Any]] = {}
@@ -67,6 +75,7 @@ class Mirrored:
         # Its address alone tells a mirror from a CPU generator: a kernel gets a new
         # Python object. So a mirror lives as long as the process, 5 kB each.
         self._known[mirror._cdata] = mirror
+        self._made(mirror)
 
     def of(self, generator: Any, device: Any) -> Any:
         """Return the CPU generator to draw with; None for the default one.

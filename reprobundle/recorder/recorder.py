@@ -74,7 +74,7 @@ class Recorder:
         self.generators = Generators(session, self.devices)
         self.made = MadeGenerators(session)
         self.seeds = Seeds(session, self.made)
-        self.draws = Draws(session)
+        self.draws = Draws(session, self.made.made_torch)
         self.imports = ImportWatch(session, self.clock)
         self.ending = Ending(session, self._steps, self._last_words)
         self.exit_status = ExitStatus()

@@ -69,6 +69,9 @@ def test_portable_draws_give_the_cpus_numbers_on_the_device(replayed):
     assert findings["same-draws"]["outcome"] == "pass"
     assert findings["draws-on-device"]["outcome"] == "pass"
     assert not findings["draws-on-device"]["reason"].startswith("0 ")
+    # The script's own generator of the device has its seed in both records.
+    assert findings["seed-calls"]["outcome"] == "pass"
+    assert findings["seed-calls"]["reason"] == "2 seed calls"
     (output,) = judged["outputs"]
     assert output["result"] in ("bit-identical", "within-tolerance")
 
