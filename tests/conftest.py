@@ -69,7 +69,7 @@ BUDGET_SECONDS = {
     "run": 60,
     "schema": 5,
     "spec": 10,
-    "standin": 195,
+    "standin": 215,
     "verify": 68,
 }
 

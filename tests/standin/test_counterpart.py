@@ -68,6 +68,14 @@ def test_what_it_was_judged_against_is_said(both, standin):
     assert "counterpart" in listed
 
 
+def test_that_the_two_sealed_runs_differ_is_said_by_verify(both):
+    _, done, _ = both
+    (found,) = [f for f in done.report["findings"] if f["id"] == "references-differ"]
+    assert found["outcome"] == "warn"
+    assert "the sealed runs on mps-standin and cpu differ" in found["reason"]
+    assert "loss.json" in found["reason"]
+
+
 def test_both_runs_can_be_set_side_by_side(both, standin):
     _, _, bundle = both
     done = standin.call("diff", "--json", f"{bundle}:1", f"{bundle}:2", plain=True)
