@@ -24,6 +24,7 @@ VERBS = {
     "accept": "accept",
     "report": "report",
     "status": "status",
+    "handoff": "handoff",
     "inspect": "inspect",
     "wheels": "wheels",
     "diff": "diff",

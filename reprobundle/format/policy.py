@@ -4,6 +4,7 @@
 tolerance afterwards gives another bundle (spec.md, "Policy").
 """
 
+from datetime import date
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -192,6 +193,42 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     fallback: Literal["forbidden", "allowed"] = "forbidden"
 
 
+class DataRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What may be done with the data in the bundle, as its author states it.
+
+    Attributes:
+        data_class: What kind of data they are.
+        transfer: ``allowed``; ``encrypted``: to another machine only as a file
+            encrypted for whoever processes it; ``forbidden``: to no other machine.
+        processors: Shell patterns of ``USER@HOST`` or of hosts that may process them;
+            empty for any.
+        process_until: Last day on which they may be processed, ``YYYY-MM-DD`` in UTC.
+        delete_after_days: Days after which a copy has to be deleted.
+        reason: Why: a rule, an approval, a contract.
+    """
+
+    data_class: Literal[
+        "public",
+        "internal",
+        "personal",
+        "clinical",
+        "proprietary",
+        "export-controlled",
+    ]
+    transfer: Literal["allowed", "encrypted", "forbidden"] = "allowed"
+    processors: tuple[str, ...] = ()
+    process_until: Annotated[
+        str, msgspec.Meta(pattern="^([0-9]{4}-[0-9]{2}-[0-9]{2})?$")
+    ] = ""
+    delete_after_days: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a day that no calendar has."""
+        if self.process_until:
+            date.fromisoformat(self.process_until)
+
+
 class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything the comparison needs to know, in one document.
 
@@ -207,6 +244,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         roles: What outputs are for, first match wins; it changes no comparison.
         claims: Claims; empty stands for one claim ``main`` over all outputs.
         intent: Purpose, scenario, platforms.
+        data: What may be done with the data; absent where nothing is stated.
     """
 
     schema: Literal["reprobundle/policy/1"] = POLICY_SCHEMA
@@ -220,3 +258,4 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     roles: tuple[RoleRule, ...] = ()
     claims: tuple[Claim, ...] = ()
     intent: Intent = Intent()
+    data: DataRules | msgspec.UnsetType = msgspec.UNSET

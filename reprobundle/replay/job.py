@@ -38,6 +38,7 @@ from reprobundle.replay.draw_source import draws_of, require_kept
 from reprobundle.replay.draws import compare_draws
 from reprobundle.replay.externals import external_reads, placed
 from reprobundle.replay.extracted import extract_files
+from reprobundle.replay.handed_over import handoff_remarks
 from reprobundle.replay.options import ReplayOptions
 from reprobundle.replay.plan import PlannedRun, ReplayPlan
 from reprobundle.replay.refused import kept_aside
@@ -337,6 +338,8 @@ class ReplayJob:
             SensitiveContentError: They hold what nobody allowed to be handed on.
         """
         references = [run.record for run in self.plan.runs]
+        noted = handoff_remarks(os.environ)
+        records = [with_remarks(one, noted) for one in records]
         name = f"{self.plan.bundle[:12]}-{self.occasion}"
         with kept_aside(self.options.bundle, _trees(records), name):
             records = admit(records, references, self.options.allow_sensitive)

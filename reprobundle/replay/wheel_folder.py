@@ -10,7 +10,7 @@ import hashlib
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,6 +118,24 @@ def _require_wheels(
 
 def _fetch(wanted: list[Chosen], target: Target, folder: Path) -> None:
     """Have pip fetch the files into `folder`, each by its digest."""
+    lines = requirement_lines(wanted)[0]
+    download(lines, target, folder, "--require-hashes")
+
+
+def download(lines: Iterable[str], target: Target, folder: Path, *options: str) -> None:
+    """Have pip fetch the wheels that requirement lines name, and nothing they require.
+
+    Args:
+        lines: Requirements, one each.
+        target: The machine they are for.
+        folder: Where they go.
+        options: Further options of ``pip download``.
+
+    Raises:
+        MissingPackageError, HashMismatchError, NoNetworkError, NoSpaceError: See their
+            docstrings.
+        EnvironmentUnusableError: There is no pip.
+    """
     python = find_pip(Path(sys.executable))
     if python is None:
         raise EnvironmentUnusableError(
@@ -125,14 +143,12 @@ def _fetch(wanted: list[Chosen], target: Target, folder: Path) -> None:
             advice="install pip for this Python (python3-pip on Debian)",
         )
     requirements = folder / "requirements.txt"
-    requirements.write_text(
-        "".join(f"{line}\n" for line in requirement_lines(wanted)[0])
-    )
+    requirements.write_text("".join(f"{line}\n" for line in lines))
     minor = "".join(target.python.split(".")[:2])
     platforms = (part for name in target.platforms for part in ("--platform", name))
     command = [
         *(str(python), *PIP, "download", "--no-deps", "--only-binary=:all:"),
-        *("--require-hashes", "--implementation", "cp", "--python-version", minor),
+        *(*options, "--implementation", "cp", "--python-version", minor),
         *("--abi", f"cp{minor}", "--abi", "abi3", "--abi", "none"),
         *platforms,
         *("--dest", str(folder), "-r", str(requirements)),

@@ -16,6 +16,7 @@ LINTER = shutil.which("lint-imports", path=Path(sys.executable).parent)
 MODULES = (
     "__init__ __main__ cli errors "
     "pack/__init__ replay/__init__ port/__init__ report/__init__ run/__init__ "
+    "handoff/__init__ handoff/far/__init__ "
     "verify/__init__ outputs/__init__ format/__init__ recorder/__init__"
 )
 
@@ -60,6 +61,16 @@ def test_the_layers_alone_break_nothing(package: Path):
     ("module", "line", "contract"),
     [
         ("verify/__init__", "from reprobundle import pack", "Arrows run downward only"),
+        (
+            "replay/__init__",
+            "from reprobundle import handoff",
+            "Arrows run downward only",
+        ),
+        (
+            "handoff/far/__init__",
+            "from reprobundle import errors",
+            "What is sent to another machine imports the standard library only",
+        ),
         ("pack/__init__", "from reprobundle import replay", "Arrows run downward only"),
         (
             "verify/__init__",
@@ -96,6 +107,8 @@ def test_the_layers_alone_break_nothing(package: Path):
     ],
     ids=[
         "upward",
+        "replay-takes-handoff",
+        "far-takes-ours",
         "sideways",
         "lazy-torch",
         "torch-at-the-top",
