@@ -67,8 +67,9 @@ class Libraries:
     def on_torch(self, torch: Any) -> None:
         """Send what is known about torch once it is imported."""
         send(self._session, torch_probes(torch))
-        send(self._session, missing_mps.probes_at_import(torch, Machine()))
         self._switches = send(self._session, switch_probes(torch))
+        # Last: it asks at once, and what it raises must not cost the facts above.
+        send(self._session, missing_mps.probes_at_import(torch, Machine()))
 
     def on_accelerator(self) -> None:
         """Send the facts of the device in use."""
