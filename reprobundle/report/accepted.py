@@ -102,8 +102,13 @@ def rule_cells(assessment: Assessment) -> Iterator[tuple[str, str, str, str]]:
         yield one.rule, CHOICES[one.choice], one.answer, f"{one.text}{missing}"
 
 
-def held_words(held: HeldFor) -> str:
-    """Return the versions of one run in a line."""
+def held_lines(assessment: Assessment) -> tuple[str, ...]:
+    """Return the versions that an assessment holds for, each set once."""
+    lines = tuple(dict.fromkeys(map(_held_words, assessment.holds_for)))
+    return lines or ("no version: no deciding run finished",)
+
+
+def _held_words(held: HeldFor) -> str:
     shown = ", ".join(f"{name} {value}" for name, value in held.versions.items())
     return f"{held.platform}: {shown}"
 
@@ -180,8 +185,6 @@ def _advice(assessment: Assessment, screen: Screen, *, verbose: bool) -> list[Li
 
 def _held(assessment: Assessment, screen: Screen) -> list[Line]:
     lines: list[Line] = []
-    for words in dict.fromkeys(map(held_words, assessment.holds_for)):
+    for words in held_lines(assessment):
         lines += paragraph(screen, "" if lines else "holds for", words)
-    if not lines:
-        lines = paragraph(screen, "holds for", "no version: no deciding run finished")
     return lines

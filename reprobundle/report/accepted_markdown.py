@@ -16,7 +16,7 @@ from reprobundle.report.accepted import (
     because,
     counted,
     evidence_words,
-    held_words,
+    held_lines,
     of_group,
     result_words,
     rule_cells,
@@ -66,8 +66,8 @@ def _details(assessment: Assessment) -> Iterator[str]:
     ]
     if evidence:
         yield "**Evidence of the rule that fired**\n\n" + "\n".join(evidence)
-    held = [f"- {words(held_words(one))}" for one in assessment.holds_for]
-    yield "**Holds for**\n\n" + ("\n".join(dict.fromkeys(held)) or "- no version")
+    held = "\n".join(f"- {words(one)}" for one in held_lines(assessment))
+    yield f"**Holds for**\n\n{held}"
 
 
 def checklist_blocks(assessment: Assessment) -> Iterator[str]:

@@ -93,6 +93,7 @@ def changed_since(
     """
     known = set(assessment.replays)
     newer = [run for run in runs if run.id not in known and is_finished(run.record)]
+    told: set[str] = set()
     for held in _once(assessment.holds_for):
         accepted = mine.get(held.run)
         if accepted is None:
@@ -102,10 +103,15 @@ def changed_since(
                 platform_label(run.record) == held.platform
                 and run.record.claim == accepted.record.claim
             )
-            if alike:
-                yield from _differences(held, versions_of(run.record), run.name)
-                if run.judgement.exit_status == 10 and accepted.is_reproduced:
-                    yield f"a newer run says {run.judgement.verdict} ({run.name[:20]})"
+            if not alike:
+                continue
+            for change in _differences(held, versions_of(run.record)):
+                # The passes of one call differ alike: the first one stands for all.
+                if change not in told:
+                    told.add(change)
+                    yield f"{change} on {run.name[:20]}"
+            if run.judgement.exit_status == 10 and accepted.is_reproduced:
+                yield f"a newer run says {run.judgement.verdict} ({run.name[:20]})"
 
 
 class Here(NamedTuple):
@@ -137,7 +143,9 @@ def compare_here(
         for one in _once(assessment.holds_for)
         if one.platform.partition("-")[0] == platform
     ]
-    changed = [text for one in mine for text in _differences(one, here, "this machine")]
+    changed = [
+        f"{text} on this machine" for one in mine for text in _differences(one, here)
+    ]
     stated = dict.fromkeys(name for one in mine for name in one.versions)
     lacking = [name for name in stated if name not in here]
     return Here(
@@ -161,11 +169,11 @@ def _once(held: Sequence[HeldFor]) -> list[HeldFor]:
     return list(seen.values())
 
 
-def _differences(held: HeldFor, other: Mapping[str, str], where: str) -> Iterator[str]:
+def _differences(held: HeldFor, other: Mapping[str, str]) -> Iterator[str]:
     for name, value in held.versions.items():
         got = other.get(name)
         if got is not None and got != value:
-            yield f"{name}: {value} when accepted, {got} on {where[:20]}"
+            yield f"{name}: {value} when accepted, {got}"
 
 
 def _text(value: object) -> str:
