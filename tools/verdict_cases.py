@@ -3,14 +3,18 @@
     python tools/verdict_cases.py [--print]
 
 Packs the examples, replays each as it is and in the ways named below, and asks
-`verify`. A changed script, a changed input and a masked failure cannot come out of an
-honest replay, which refuses an altered bundle; there the record of the changed project
-is given the id of the sound bundle, as somebody would who passes it off as a replay.
+`verify`. Another machine is an interpreter that sets variables before it starts: other
+CPU kernels, another number of threads, products in bfloat16. It is not `replay --set`,
+which makes an experiment that decides nothing. A changed script and a changed input
+cannot come out of an honest replay, which refuses an altered bundle; there the record
+of the changed project is given the id of the sound bundle, as somebody would who passes
+it off as a replay.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -61,10 +65,12 @@ EXAMPLES = (
     Example("inference", ("python", "infer.py")),
     Example("expected_failure", ("python", "train.py"), ("--expect-failure",)),
 )
-SETTINGS = (
+# Another machine → the variables that make it one.
+MACHINES = (
     ("other kernels", "ATEN_CPU_CAPABILITY=default"),
-    ("other number of threads", "OMP_NUM_THREADS=1"),
-    ("products in bfloat16", "ONEDNN_DEFAULT_FPMATH_MODE=BF16"),
+    ("one thread", "OMP_NUM_THREADS=1"),
+    ("three threads", "OMP_NUM_THREADS=3"),
+    ("products in bfloat16", "PRECISION=bfloat16"),
 )
 
 
@@ -102,6 +108,18 @@ def replayed(bundle: Path, goal: Path, *options: str) -> Report:
         made = opened.replay_ids
     # A run with --set is an experiment, which is judged only where it is asked for.
     return verify_bundle(goal, only=made)
+
+
+def machine(folder: Path, setting: str) -> Path:
+    """Return an interpreter that has a variable set, whoever starts it."""
+    home = folder / setting.replace("=", "-")
+    home.mkdir(exist_ok=True)
+    python = home / "python"
+    python.write_text(
+        f'#!/bin/sh\nexport {setting}\nexec {shlex.quote(sys.executable)} "$@"\n'
+    )
+    python.chmod(0o755)
+    return python
 
 
 def passed_off(bundle: Path, other: Path, goal: Path) -> Report:
@@ -195,9 +213,10 @@ def cases(folder: Path) -> Iterator[tuple[str, str, Report]]:
         pack(example, project, bundle)
         goal = folder / f"{example.folder}-case.rpb.zip"
         yield example.folder, "as it is", replayed(bundle, goal)
-        for name, setting in SETTINGS:
-            report = replayed(bundle, goal, "--set", setting)
-            yield example.folder, f"{name} (`--set {setting}`)", report
+        for name, setting in MACHINES:
+            python = machine(folder, setting)
+            report = replayed(bundle, goal, "--env", str(python))
+            yield example.folder, f"{name} (`{setting}`)", report
         for name, change in CHANGES:
             changed = folder / f"{example.folder}-changed"
             shutil.rmtree(changed, ignore_errors=True)
@@ -223,7 +242,7 @@ def masked(folder: Path) -> Iterator[tuple[str, str, Report]]:
     bundle = folder / "masked.rpb.zip"
     pack(Example("", ("sh", "-c", "python run.py | cat")), project, bundle)
     goal = folder / "masked-case.rpb.zip"
-    report = replayed(bundle, goal, "--set", "OMP_NUM_THREADS=1")
+    report = replayed(bundle, goal, "--env", str(machine(folder, "OMP_NUM_THREADS=1")))
     yield "a pipeline", "masked failure (`python run.py | cat`)", report
 
 

@@ -8,6 +8,7 @@ metrics.json, loss_curve.csv, predictions.npy, logits.npy, halfway.pt, checkpoin
 import argparse
 import csv
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,13 @@ def pick_device(name: str) -> torch.device:
     if torch.backends.mps.is_available():
         return torch.device("mps")
     return torch.device("cpu")
+
+
+def set_precision(device: str) -> None:
+    """Multiply in bfloat16 if PRECISION says so, as some machines do by themselves."""
+    if os.environ.get("PRECISION") == "bfloat16":
+        torch.set_autocast_dtype(device, torch.bfloat16)
+        torch.set_autocast_enabled(device, True)
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -90,6 +98,7 @@ def main() -> None:
     arguments = parse_arguments()
     config = read_config(arguments)
     device = pick_device(arguments.device)
+    set_precision(device.type)
     out = arguments.out
     out.mkdir(parents=True, exist_ok=True)
     # Otherwise two runs on one GPU differ: cuDNN may sum gradients in any order.

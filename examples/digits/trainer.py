@@ -48,7 +48,7 @@ class Trainer:
         """Return the logits of all images of `dataset` on the CPU, shape (n, 10)."""
         self.model.eval()
         images, _ = dataset.tensors
-        return self.model(images.to(self.device)).cpu()
+        return self.model(images.to(self.device)).float().cpu()
 
     def save(self, path: Path) -> None:
         """Write all that `resume` needs to go on."""

@@ -10,6 +10,7 @@ The six losses before it are in the output: the failure comes at a known step.
 
 import argparse
 import csv
+import os
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,13 @@ class StatefulReader(nn.Module):
         return self.head(rows[:, -1])
 
 
+def set_precision(device: str) -> None:
+    """Multiply in bfloat16 if PRECISION says so, as some machines do by themselves."""
+    if os.environ.get("PRECISION") == "bfloat16":
+        torch.set_autocast_dtype(device, torch.bfloat16)
+        torch.set_autocast_enabled(device, True)
+
+
 def load_images(path: Path) -> TensorDataset:
     """Return images, float32 in [0, 1] of shape (n, 8, 8), and their digits."""
     table = torch.from_numpy(np.loadtxt(path, delimiter=",", dtype=np.int64))
@@ -55,6 +63,7 @@ def main() -> None:
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
 
+    set_precision(arguments.device)
     torch.manual_seed(7)
     model = StatefulReader().to(arguments.device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)

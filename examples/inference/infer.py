@@ -6,6 +6,7 @@ Writes logits.npy, labels.json and probabilities.csv to one folder.
 import argparse
 import csv
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,13 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def set_precision(device: str) -> None:
+    """Multiply in bfloat16 if PRECISION says so, as some machines do by themselves."""
+    if os.environ.get("PRECISION") == "bfloat16":
+        torch.set_autocast_dtype(device, torch.bfloat16)
+        torch.set_autocast_enabled(device, True)
+
+
 def load_sample(path: Path) -> tuple[torch.Tensor, torch.Tensor]:
     """Return images, float32 in [0, 1] of shape (n, 1, 8, 8), and their digits."""
     table = torch.from_numpy(np.loadtxt(path, delimiter=",", dtype=np.int64))
@@ -42,7 +50,7 @@ def classify(weights: Path, images: torch.Tensor, device: str) -> torch.Tensor:
         model = DigitNet()
     model.load_state_dict(load_file(weights, device=device), assign=True)
     model.eval()
-    return model(images.to(device)).cpu()
+    return model(images.to(device)).float().cpu()
 
 
 def write_results(out: Path, logits: torch.Tensor, digits: torch.Tensor) -> float:
@@ -67,6 +75,7 @@ def main() -> None:
     """Load, classify, write."""
     arguments = parse_arguments()
     arguments.out.mkdir(parents=True, exist_ok=True)
+    set_precision(arguments.device)
     images, digits = load_sample(arguments.sample)
     logits = classify(arguments.weights, images, arguments.device)
     accuracy = write_results(arguments.out, logits, digits)

@@ -103,6 +103,8 @@ MOMENTARY: tuple[str, ...] = (
 # so is a variable that it changed before it imported torch.
 _AGAIN = ("end.", "at_torch.")
 NOT_RECORDED = "not recorded"
+_END = "end."
+_STILL = "end.unchanged"
 _UNSET = "env.unset"
 _UNSET_VALUE = "(unset)"
 # Values that mean what an unset variable means. A replay on MPS sets the fallback
@@ -129,6 +131,10 @@ def compare_environments(
     A fact that only one side knows is listed as ``other``: it may or may not differ.
     """
     left, right = _facts(reference), _facts(replay)
+    left, right = (
+        {**_unchanged(reference, left, right), **left},
+        {**_unchanged(replay, right, left), **right},
+    )
     found = list(_differences(left, right))
     return tuple(sorted(found, key=lambda d: (d.grade != "numeric", d.name)))
 
@@ -144,6 +150,23 @@ def _facts(record: Record) -> dict[str, Fact]:
         if not any(fnmatchcase(name, pattern) for pattern in MOMENTARY)
     }
     return {**lasting, **_unset(record), **draws}
+
+
+def _unchanged(
+    record: Record, own: dict[str, Fact], other: dict[str, Fact]
+) -> dict[str, Fact]:
+    """Return the facts that were sent again by the other side only.
+
+    Only what changed is sent again, and the names of what was read again and had not
+    changed are in one fact: what stood at the start stood at the end.
+    """
+    fact = record.environment.get(_STILL)
+    still = fact.value if fact is not None and isinstance(fact.value, tuple) else ()
+    names = (name for name in other if name.startswith(_END) and name not in own)
+    first = {name: name.removeprefix(_END) for name in names}
+    return {
+        name: own[one] for name, one in first.items() if one in still and one in own
+    }
 
 
 def _unset(record: Record) -> dict[str, Fact]:

@@ -104,6 +104,28 @@ def test_what_is_bit_identical_needs_no_environment(bench):
     assert bench.verify().exit_status == 0
 
 
+STILL = {"end.unchanged": known(("torch.autocast.cpu.enabled",))}
+OFF = {"torch.autocast.cpu.enabled": known(value=False)}
+TURNED_ON = {"end.torch.autocast.cpu.enabled": known(value=True)}
+
+
+@pytest.mark.parametrize("side", ["reference", "replay"])
+def test_a_switch_that_one_script_turned_on_is_drift(records, side):
+    sides = [{**OFF, **STILL}, {**OFF, **TURNED_ON}]
+    pair = records(*(sides if side == "replay" else reversed(sides)))
+    found = differences(pair)["end.torch.autocast.cpu.enabled"]
+    told = (found.reference, found.replay)
+    assert told == (("False", "True") if side == "replay" else ("True", "False"))
+    assert found.grade == "numeric"
+    assert drift(pair).outcome == "warn"
+
+
+def test_a_switch_that_was_not_read_again_is_not_known_at_the_end(records):
+    pair = records(OFF, {**OFF, **TURNED_ON})
+    found = differences(pair)["end.torch.autocast.cpu.enabled"]
+    assert (found.reference, found.grade) == ("not recorded", "other")
+
+
 def test_a_variable_set_on_one_side_only_is_a_known_difference(records):
     pair = records(
         {

@@ -138,12 +138,6 @@ _CHANGED: tuple[Rule, ...] = (
     ),
     Rule("no-seed", "The scripts set other seeds, or none.", _REPRODUCIBILITY, seeds),
     Rule(
-        "other-start",
-        "The two runs began with other weights, inputs or batches.",
-        f"{_REPRODUCIBILITY}; docs/draws.md",
-        start,
-    ),
-    Rule(
         "other-steps",
         "The training ended after another number of steps.",
         _PROTOCOL,
@@ -272,6 +266,12 @@ _MACHINE: tuple[Rule, ...] = (
         "Another kind of device has other kernels and another generator.",
         _REPRODUCIBILITY,
         other_device,
+    ),
+    Rule(
+        "other-start",
+        "The two runs began with other weights, inputs or batches.",
+        f"{_REPRODUCIBILITY}; docs/draws.md",
+        start,
     ),
 )
 
