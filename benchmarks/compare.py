@@ -10,8 +10,9 @@ The files lie in the page cache, which no disk reaches. Three baselines:
   the processor's cache. No program that keeps what it read is as fast.
 * *streamed and digested*: the same with the BLAKE3 digests that `verify` needs.
 
-Each figure is the median of `--runs`: wall time, and processor time, on which other
-people's work has less influence. Everything runs on one processor.
+The works are run in turn, `--runs` times; a time is the median of its own, a ratio the
+median of the ratios within a turn, so that other people's work meets both alike. Wall
+time and processor time are told; everything runs on one processor.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import resource
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -84,23 +85,33 @@ def read_and_digest(first: NamedArray, second: NamedArray) -> None:
 
 
 class Spent(NamedTuple):
-    """Median times in seconds."""
+    """Wall and processor time of one run, in seconds."""
 
     wall: float
     processor: float
 
 
-def spent(runs: int, work: Callable[[], object]) -> Spent:
-    """Return the median times of `work` after one run that does not count."""
+def spent(work: Callable[[], object]) -> Spent:
+    """Return the times of one run."""
+    start = time.perf_counter(), time.process_time()
     work()
-    times = []
+    return Spent(time.perf_counter() - start[0], time.process_time() - start[1])
+
+
+def in_turn(
+    works: Mapping[str, Callable[[], object]], runs: int
+) -> dict[str, list[Spent]]:
+    """Return the times of each work, each taken of the second of two runs in a row.
+
+    Without the first, *loaded* pays for memory that the system took back meanwhile: up
+    to ten times as much, in our favour.
+    """
+    times: dict[str, list[Spent]] = {name: [] for name in works}
     for _ in range(runs):
-        start = time.perf_counter(), time.process_time()
-        work()
-        ends = time.perf_counter(), time.process_time()
-        times.append((ends[0] - start[0], ends[1] - start[1]))
-    wall, processor = zip(*times, strict=True)
-    return Spent(statistics.median(wall), statistics.median(processor))
+        for name, work in works.items():
+            work()
+            times[name].append(spent(work))
+    return times
 
 
 def opened(
@@ -128,6 +139,23 @@ def stated_scale(path: Path) -> float:
         return root_mean_square(read_arrays(stream, "npy")[0])
 
 
+def show(times: Mapping[str, list[Spent]], bases: tuple[str, ...]) -> None:
+    """Print the medians, and the ratios of processor time to that of the bases."""
+    print(f"{'':24} {'wall':>9} {'processor':>10}  processor time / that of")
+    print(f"{'':46} " + "  ".join(f"{name:>10}" for name in bases))
+    for name, own in times.items():
+        wall, processor = (
+            statistics.median(one[place] for one in own) for place in (0, 1)
+        )
+        line = f"{name:24} {wall:7.3f} s {processor:8.3f} s"
+        if name not in bases:
+            for base in bases:
+                pairs = zip(own, times[base], strict=True)
+                ratio = statistics.median(a.processor / b.processor for a, b in pairs)
+                line += f"  {ratio:8.2f} x"
+        print(line)
+
+
 def main() -> None:
     """Measure and print one table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -137,27 +165,20 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         paths = write_pair(Path(folder), options.mebibytes, options.dtype)
-        baselines = {
+        scale = stated_scale(paths[0])
+        works: dict[str, Callable[[], object]] = {
             "loaded": lambda: [np.fromfile(path, options.dtype) for path in paths],
             "streamed": opened(paths, read_once),
             "streamed and digested": opened(paths, read_and_digest),
         }
-        bases = {name: spent(options.runs, work) for name, work in baselines.items()}
-        print(f"{'':24} {'wall':>9} {'processor':>10}  processor time / that of")
-        print(f"{'':46} " + "  ".join(f"{name:>10}" for name in bases))
-        for name, base in bases.items():
-            print(f"{name:24} {base.wall:7.3f} s {base.processor:8.3f} s")
-        for name, rule, scale in (
+        bases = tuple(works)
+        for name, rule, stated in (
             ("all statistics", RULE, None),
-            ("and a floor", FLOORED, stated_scale(paths[0])),
+            ("and a floor", FLOORED, scale),
             ("and its scale unknown", FLOORED, None),
         ):
-            work = opened(paths, partial(compared, rule=rule, scale=scale))
-            own = spent(options.runs, work)
-            factors = "  ".join(
-                f"{own.processor / base.processor:8.2f} x" for base in bases.values()
-            )
-            print(f"{name:24} {own.wall:7.3f} s {own.processor:8.3f} s  {factors}")
+            works[name] = opened(paths, partial(compared, rule=rule, scale=stated))
+        show(in_turn(works, options.runs), bases)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"peak resident size     {peak / 1024:8.1f} MiB")
 

@@ -157,8 +157,8 @@ def _measured(
         scale=scale,
         wide=is_complex,
         digits=_DIGITS.get(reference.dtype, 17),
+        ulps=UlpHistogram() if reference.dtype in DTYPES else None,
     )
-    ulps = UlpHistogram(reference.size) if reference.dtype in DTYPES else None
     is_series = len(reference.shape) == 1 and not is_complex
     series = Series(tolerance, scale) if is_series else None
     equal = True
@@ -171,8 +171,6 @@ def _measured(
             deviation.add_same(b)
         else:
             deviation.add(b, a)
-        if ulps is not None:
-            (ulps.add_same(b) if same else ulps.add(b, a))
         if series is not None:
             series.add(b, a)
     measured = describe(
@@ -182,7 +180,7 @@ def _measured(
         return measured
     return msgspec.structs.replace(
         measured,
-        ulp=ulps.buckets if ulps is not None else (),
+        ulp=deviation.sample.buckets(),
         drift=series.segments() if series is not None else (),
     )
 
@@ -206,10 +204,10 @@ def describe(
 ) -> ArrayComparison:
     """Return what `deviation` measured as a comparison of one array or column."""
     rule = deviation.tolerance
-    p50_abs, p99_abs = deviation.sample_abs.quantiles(0.5, 0.99)
-    p50_rel, p99_rel = deviation.sample_rel.quantiles(0.5, 0.99)
+    p50_abs, p99_abs = deviation.sample.absolute.quantiles(0.5, 0.99)
+    p50_rel, p99_rel = deviation.sample.relative.quantiles(0.5, 0.99)
     some = deviation.finite > 0
-    relative = deviation.sample_rel.size > 0
+    relative = deviation.sample.relative.size > 0
     return ArrayComparison(
         name=name,
         dtype=dtype,
@@ -237,7 +235,7 @@ def describe(
         infinite=deviation.infinite,
         scale=_number(deviation.scale),
         zero=deviation.zero,
-        sampled=deviation.sample_abs.size,
+        sampled=deviation.sample.absolute.size,
         problem=_problem(deviation),
     )
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np  # noqa: TID253 - this module is imported only to compare numbers
 
 from reprobundle.outputs.norms import Array
-from reprobundle.verify.samples import Sampling
 
 DTYPES = frozenset(
     {"float16", "float32", "float64", "bfloat16", "float8_e4m3fn", "float8_e5m2"}
@@ -20,26 +19,18 @@ MOST_BUCKETS = 33
 
 
 class UlpHistogram:
-    """Histogram over a stratified sample of the pairs, doubling from bucket to bucket.
+    """Histogram of pairs, doubling from bucket to bucket.
 
-    Args:
-        expected: Number of pairs that will come.
+    Of a large array it is given the pairs of the stratified sample only.
     """
 
-    def __init__(self, expected: int) -> None:
-        self._sampling = Sampling(expected)
+    def __init__(self) -> None:
         self._counts = np.zeros(MOST_BUCKETS, np.int64)
 
     def add(self, reference: Array, replay: Array) -> None:
-        """Add one block; both of one dtype of `DTYPES`."""
-        chosen = self._sampling.choose(reference.size)
+        """Add pairs; both of one dtype of `DTYPES`."""
         # Counted at once, so that no pair has to be kept.
-        self._counts += _buckets(reference[chosen], replay[chosen])
-
-    def add_same(self, reference: Array) -> None:
-        """Add one block whose replay is bit for bit equal to it."""
-        chosen = self._sampling.choose(reference.size)
-        self._counts[0] += np.count_nonzero(np.isfinite(reference[chosen]))
+        self._counts += _buckets(reference, replay)
 
     @property
     def buckets(self) -> tuple[int, ...]:

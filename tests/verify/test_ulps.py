@@ -30,7 +30,8 @@ def test_buckets_double_and_leave_out_what_is_not_finite():
         "f4"
     )
     replay[5] = np.nan
-    histogram = UlpHistogram(8)
+    histogram = UlpHistogram()
     histogram.add(reference, replay)
-    histogram.add_same(np.array([1.0, np.inf], "f4"))
+    same = np.array([1.0, np.inf], "f4")
+    histogram.add(same, same)
     assert histogram.buckets == (2, 1, 2, 1)
