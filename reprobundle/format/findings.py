@@ -222,6 +222,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         exit_status: The status that belongs to it.
         reasons: Why, most important first; empty only for a plain REPRODUCED.
         device: Device type it ran on; empty if it stopped before it used one.
+        requested: Device it was asked for; empty where it chose by itself.
         outputs: Comparison of each output.
         environment: Differences to the reference.
         findings: All findings about this replay.
@@ -245,6 +246,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     pass_name: str = ""
     claim: str = ""
     occasion: str = ""
+    requested: str = ""
     against: Count = 0
     causes: tuple[Cause, ...] = ()
     bands: tuple[BandResult, ...] = ()

@@ -54,18 +54,24 @@ def device_columns(report: Report) -> list[DeviceColumns]:
     """Return a table for each claim that one replay ran on more than one device."""
     groups: dict[tuple[str, str], list[Judgement]] = {}
     for one in report.judgements:
-        if one.pass_name == "measured" and one.device and one.outputs:
+        if one.pass_name == "measured" and _column(one):
             groups.setdefault((one.occasion, one.claim), []).append(one)
     return [
         _table(claim, group)
         for (_, claim), group in groups.items()
-        if len({one.device for one in group}) > 1
+        if len({_column(one) for one in group}) > 1
+        and any(one.outputs for one in group)
     ]
+
+
+def _column(one: Judgement) -> str:
+    """Return the device of a column: where it ran, else where it was asked to."""
+    return one.device or one.requested
 
 
 def _table(claim: str, group: Sequence[Judgement]) -> DeviceColumns:
     # The newest of a device counts, as it does for the verdict.
-    latest = {one.device: one for one in group}
+    latest = {_column(one): one for one in group}
     names = dict.fromkeys(
         output.name for one in latest.values() for output in one.outputs
     )
@@ -89,8 +95,8 @@ def _headings(columns: Sequence[Judgement], sealed: Sequence[int]) -> tuple[str,
 
 def _heading(one: Judgement, *, several: bool) -> str:
     # Where the sealed run is one of the same device, nobody needs to be told which.
-    plain = not several or _sealed_on(one) == one.device
-    return one.device if plain else f"{one.device} (of run {one.against})"
+    plain = not several or not one.device or _sealed_on(one) == one.device
+    return _column(one) if plain else f"{one.device} (of run {one.against})"
 
 
 def _sealed_on(one: Judgement) -> str:
@@ -104,7 +110,8 @@ def _rows(name: str, columns: Sequence[Judgement], sealed: Sequence[int]) -> lis
         _size([o for o, one in zip(outputs, columns, strict=True) if one.against == at])
         for at in sealed
     )
-    rows = [Row(name, sizes, tuple(map(_cell, outputs)))]
+    results = tuple(map(_cell, columns, outputs))
+    rows = [Row(name, sizes, results)]
     numbers = dict.fromkeys(
         part.name
         for output in outputs
@@ -145,9 +152,10 @@ def _size(outputs: Sequence[OutputComparison | None]) -> str:
     return text.plural(max(counts), "value") if counts else text.NOTHING
 
 
-def _cell(output: OutputComparison | None) -> str:
+def _cell(one: Judgement, output: OutputComparison | None) -> str:
     if output is None:
-        return text.NOTHING
+        # A run without any output says why in its verdict, such as NOT RUN HERE.
+        return text.NOTHING if one.outputs else one.verdict.lower()
     if output.result == SAME:
         return SAME
     errors = [

@@ -265,6 +265,7 @@ def _judgement(
         pass_name=replay.pass_name,
         claim=replay.claim,
         occasion=replay.occasion,
+        requested=replay.devices.requested.removeprefix("as-is"),
         against=number,
         causes=causes(marked),
         bands=bands,

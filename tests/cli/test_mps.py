@@ -113,12 +113,15 @@ def test_every_time_was_waited_for_and_the_clock_was_checked(replayed):
     assert (phase.synchronized, phase.synchronizations) == ("mps", 2 * phase.count)
     assert phase.unwaited_median_ns is not None
     assert phase.unwaited_median_ns <= phase.median_ns
+    assert phase.unwaited_ratio is not None
+    assert 0 < phase.unwaited_ratio <= 1
 
 
 def test_the_facts_about_the_gpu_are_known(replayed):
     facts = replayed[2].environment
     for name in ("torch.mps.name", "torch.mps.core_count", "mps.graph_version"):
         assert facts[name].value, facts[name].unknown
+    assert facts["torch.mps.missing"].unknown == "MPS is there"
     assert replayed[2].memory.peak_device_bytes.value
 
 

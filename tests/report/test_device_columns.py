@@ -126,11 +126,21 @@ def test_a_number_that_equals_its_own_sealed_run_is_not_given_another_ones_value
         report(judged("mps", DIFFERENT), judged("cpu", LOSS, claim="smoke")),
         report(judged("mps", DIFFERENT), judged("cpu", LOSS, pass_name="evidence")),
         report(judged("mps", DIFFERENT), judged("", LOSS)),
+        report(judged("mps"), judged("cpu")),
     ],
-    ids=["one device", "two replays", "two claims", "traced", "not run"],
+    ids=["one device", "two replays", "two claims", "traced", "no device", "no output"],
 )
 def test_only_one_claim_of_one_replay_stands_side_by_side(other):
     assert device_columns(other) == []
+
+
+def test_a_device_that_could_not_be_had_has_a_column_that_says_so():
+    stopped = msgspec.structs.replace(
+        judged("", requested="mps"), verdict="NOT RUN HERE"
+    )
+    (table,) = device_columns(report(stopped, judged("cpu", LOSS, requested="cpu")))
+    assert table.devices == ("mps", "cpu")
+    assert {row.cells for row in table.rows} == {("not run here", "bit-identical")}
 
 
 def test_every_format_shows_the_columns():
