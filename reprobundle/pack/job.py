@@ -25,7 +25,11 @@ from reprobundle.pack.passes import PassName
 from reprobundle.pack.preparation import Prepared
 from reprobundle.pack.sealing import Sealing
 from reprobundle.pack.selection import Selected, select
-from reprobundle.pack.withholding import excluded_remarks, refuse_unknown
+from reprobundle.pack.withholding import (
+    excluded_remarks,
+    refuse_kept_batches,
+    refuse_unknown,
+)
 from reprobundle.run.assemble import assemble
 from reprobundle.run.execute import PassPlan, execute
 from reprobundle.run.finished import Assembled, FinishedRun
@@ -78,6 +82,7 @@ class PackJob:
             held=set(prepared.stage.names),
         )
         self.selected = select(self.options, prepared, run)
+        refuse_kept_batches(self.selected.withholding, self.options)
         run = dataclasses.replace(
             run,
             staged=self.selected.digests,

@@ -27,7 +27,8 @@ from reprobundle.run.withheld_outputs import NONE, WithheldOutputs
 # The one member beside the copies of files that can be left out by its name.
 GIT_DIFF = "lock/git.diff"
 # What an output is called that is no file of the project.
-_NOT_FILES = ("record:", "metric:")
+_NOT_FILES = "record:"
+_PRINTED = "metric:"
 MOST_NAMED = 5
 
 
@@ -153,9 +154,19 @@ def withholding(
 
 
 def _result_names(options: PackOptions, root: Path) -> Iterator[str]:
-    """Yield what the values of ``--hash-only`` may mean among the outputs."""
+    """Yield what the values of ``--hash-only`` may mean among the outputs.
+
+    Raises:
+        BadCallError: One names a number that the command prints.
+    """
     for path in options.hash_only:
         text = path.as_posix()
+        if text.startswith(_PRINTED):
+            raise BadCallError(
+                f"--hash-only {text!r}: the number stands in what the command prints, "
+                "and that is kept whole",
+                advice="have the command write it to a file instead of printing it",
+            )
         is_value = text.startswith(_NOT_FILES)
         inside = project_name(options.working_directory / path, root)
         yield text if is_value or not inside else inside
@@ -300,6 +311,25 @@ def refuse_unknown(
         raise BadCallError(
             f"{option} {name!r} names no file of the project and no output of the run",
             advice=f"its outputs are {produced}; what it prints is kept whole",
+        )
+
+
+def refuse_kept_batches(withheld: Withholding, call: PackOptions) -> None:
+    """Refuse to keep first batches that are made of withheld data.
+
+    Args:
+        withheld: What a run has shown of it.
+        call: Says whether draws are kept.
+
+    Raises:
+        BadCallError: They would be kept.
+    """
+    if call.rng == "recorded" and withheld.hashed:
+        kept = min(withheld.hashed)
+        raise BadCallError(
+            f"--rng recorded keeps first weights and batches, and {kept}, of which "
+            "they may be made, is to be kept by digest only",
+            advice="use --rng portable",
         )
 
 

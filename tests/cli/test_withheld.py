@@ -135,3 +135,19 @@ def test_a_sample_on_which_the_command_fails_is_refused(project):
     assert done.status == 20
     assert "on the stand-in data the command ended with status 1: KeyError" in done.err
     assert not target.exists()
+
+
+def test_first_batches_of_withheld_data_are_not_kept_either(project):
+    target, done = pack(project, "--hash-only", DATA, "--rng", "recorded")
+    assert done.status == 20
+    assert f"keeps first weights and batches, and {DATA}" in done.err
+    assert not target.exists()
+
+
+def test_a_printed_number_cannot_be_withheld(project):
+    options = ("--metric", r"w=final weight (\S+)", "--hash-only", "metric:w")
+    target, done = pack(project, *options)
+    assert done.status == 20
+    assert "stands in what the command prints" in done.err
+    assert "measured pass" not in done.err
+    assert not target.exists()
