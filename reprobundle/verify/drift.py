@@ -41,7 +41,9 @@ class Series:
         if self._rows > MOST_ROWS:
             self._pairs.clear()
             return
-        self._pairs.append((reference.astype("f8"), replay.astype("f8")))
+        # A signalling NaN makes numpy warn of the cast.
+        with np.errstate(all="ignore"):
+            self._pairs.append((reference.astype("f8"), replay.astype("f8")))
 
     def segments(self) -> tuple[Segment, ...]:
         """Return the stretches, or nothing for a series too short or too long."""
