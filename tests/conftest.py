@@ -15,6 +15,7 @@ os.environ["UV_OFFLINE"] = "1"
 NEEDS = {
     "tools": ("unzip", "bsdtar", "7z", "zstd", "b3sum"),
     "browser": (("chromium", "chromium-browser", "google-chrome"),),
+    "sshd": (("sshd", "/usr/sbin/sshd"), "ssh", "ssh-keygen"),
 }
 
 
@@ -60,6 +61,7 @@ BUDGET_SECONDS = {
     "cuda": 60,
     "examples": 60,
     "format": 30,
+    "handoff": 80,
     "outputs": 20,
     "pack": 8,
     "port": 100,

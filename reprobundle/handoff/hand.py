@@ -86,7 +86,7 @@ class HandOff:
         wish = self.wish
         name = known.name_of(self.plan.bundle, wish.destination)
         before = known.load(name)
-        if before is not None and before.root != wish.root and not _over(before):
+        if before is not None and before.root != wish.root and _lies_there(before):
             raise BadCallError(
                 f"hand-off {name} lies in {before.root} there, not in {wish.root}",
                 advice=f"name that folder, or: reprobundle handoff clean {name}",
@@ -294,8 +294,10 @@ def _devices(wish: Wish) -> str:
     return ""
 
 
-def _over(state: State) -> bool:
-    return bool(state.places) and all(one.removed for one in state.places)
+def _lies_there(state: State) -> bool:
+    """Whether a copy on the other machine has not been seen to be gone."""
+    host = f"{state.destination}:"
+    return any(not one.removed and one.where.startswith(host) for one in state.places)
 
 
 def agent_of(state: State) -> Agent:
