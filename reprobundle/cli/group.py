@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 from importlib import import_module
 
@@ -101,14 +102,33 @@ def run(arguments: list[str]) -> int:
         return EXIT_BAD_CALL
     except OSError as error:
         # A full disk or a lost permission can show anywhere.
-        place = f"{error.filename}: " if error.filename else ""
-        text = (error.strerror or str(error)).lower()
-        click.echo(
-            f"reprobundle: {place}{text}; check the free space and permissions there",
-            err=True,
-        )
+        click.echo(f"reprobundle: {_told(error)}", err=True)
         return EXIT_BAD_CALL
     return status if isinstance(status, int) else 0
+
+
+def _end_like_an_interrupt() -> None:
+    """Have a request to end clean up as Ctrl-C does.
+
+    Otherwise the command under way would run on alone, and its copies stay behind. A
+    signal that somebody had us ignore, as nohup does, stays ignored.
+    """
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
+
+
+def _told(error: OSError) -> str:
+    """Return one line about an error of the system."""
+    text = (error.strerror or str(error)).lower()
+    if error.filename:
+        return f"{error.filename}: {text}; check the free space and permissions there"
+    # A failed write names no file: it went to a copy, or to what was to be made.
+    return (
+        f"{text}; check the free space and permissions of the folder for temporary "
+        "files (TMPDIR) and of the folder that is written to"
+    )
 
 
 def main() -> None:
@@ -117,6 +137,7 @@ def main() -> None:
     It ends without the interpreter's clean-up, which takes a sixth of the time that a
     verify of a small bundle takes: every file and folder is closed or removed by then.
     """
+    _end_like_an_interrupt()
     status = run(sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):
         # The reader of our output may have gone away, as `head` does.

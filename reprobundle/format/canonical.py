@@ -37,6 +37,12 @@ def encode(obj: object) -> bytes:
         # msgspec writes NaN and infinities as null without a word.
         if b"null" in data:
             json.dumps(msgspec.to_builtins(obj), allow_nan=False)
+    except UnicodeEncodeError as error:
+        text = ascii(error.object)
+        raise BadCallError(
+            f"{text} is not UTF-8, and a bundle holds no other text",
+            advice="rename the file, or give another argument",
+        ) from error
     except (TypeError, ValueError, RecursionError) as error:
         raise BadCallError(f"no canonical JSON for this value: {error}") from error
     return msgspec.json.format(data, indent=1) + b"\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -110,7 +111,8 @@ def externals(
         PackRefusedError: A file vanished after it was read, or none may be read.
         BadCallError: `pinned` names nothing that was read.
     """
-    read = sorted(paths)
+    # What may not be read was tried only; the record keeps it without a content.
+    read = sorted(path for path in paths if not _is_denied(path))
     if choice == "refuse" and read:
         more = f" and {len(read) - 1} more files" if len(read) > 1 else ""
         raise PackRefusedError(
@@ -135,6 +137,14 @@ def externals(
         )
         for number, path in enumerate(read, start=1)
     }
+
+
+def _is_denied(path: Path) -> bool:
+    try:
+        path.lstat()
+    except OSError as error:
+        return isinstance(error, PermissionError)
+    return not os.access(path, os.R_OK)
 
 
 def _is_below(

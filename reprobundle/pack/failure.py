@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 from reprobundle.errors import CommandFailedError, PackRefusedError
-from reprobundle.run.finished import FinishedRun
+from reprobundle.run.events import Error, read_events
+from reprobundle.run.facts import events_of
+from reprobundle.run.finished import Assembled, FinishedRun
 from reprobundle.run.secrets.scan import redacted
+from reprobundle.run.space import free_bytes
+
+_FULL_BYTES = 1 << 20
 
 
 def judge_exit(
@@ -30,7 +36,7 @@ def judge_exit(
         raise PackRefusedError("interrupted; no bundle was written")
     if launched.exit_status != 0 and not expected:
         raise CommandFailedError(
-            f"the command ended with status {launched.exit_status}: {last_line(run)}",
+            f"the command {_ended(launched.exit_status)}: {last_line(run)}",
             status=launched.exit_status,
             advice=_failure_advice(run, python, project, held),
         )
@@ -41,10 +47,20 @@ def judge_exit(
         )
 
 
+def _ended(status: int) -> str:
+    try:
+        return f"was ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"ended with status {status}"
+
+
 def _failure_advice(
     run: FinishedRun, python: Path, project: Path, held: set[str]
 ) -> str:
     """Return the likeliest remedy for a failed first pass."""
+    folder = run.launched.session.folder
+    if free_bytes(folder) < _FULL_BYTES:
+        return f"the disk of {str(folder)!r} is full: free some space, or set TMPDIR"
     text = run.launched.session.stderr.read_text(errors="replace")
     if "ModuleNotFoundError" in text:
         return f"it ran with {python}; activate the environment that it needs"
@@ -61,7 +77,7 @@ def _missing_advice(text: str, scratch: str, root: Path, held: set[str]) -> str:
             if not name or name in held or name.startswith("/") or "\0" in name:
                 continue
             if (root / name).exists():
-                return f"{name} exists but git ignores it: add --input {name}"
+                return _left_out_advice(root, name)
             folder = Path(name).parent
             if folder.name and "No such file" in line and (root / folder).is_dir():
                 return (
@@ -71,10 +87,52 @@ def _missing_advice(text: str, scratch: str, root: Path, held: set[str]) -> str:
     return "a file of that name is neither in the project nor among --input"
 
 
-def last_line(run: FinishedRun) -> str:
-    """Return the last words of a run on stderr, without what looks like a secret."""
-    lines = run.launched.session.stderr.read_text(errors="replace").split("\n")
-    last = next(
-        (line.strip() for line in reversed(lines) if line.strip()), "no message"
+def _left_out_advice(root: Path, name: str) -> str:
+    """Return why a file of the project is not in its copy, and how it gets there."""
+    link = next(
+        (
+            parent
+            for parent in reversed(Path(name).parents)
+            if (root / parent).is_symlink()
+        ),
+        None,
     )
-    return redacted(last)
+    if link is not None:
+        return f"the linked folder {link} was not copied: add --input {link}"
+    return f"{name} exists but git ignores it: add --input {name}"
+
+
+def nothing_to_compare(done: Assembled) -> PackRefusedError:
+    """Return the refusal of a run without outputs, naming what it left elsewhere."""
+    left = [
+        f"{remark.where} (outside the project)"
+        for remark in done.record.remarks
+        if remark.id == "wrote-outside-project" and remark.where
+    ] + [
+        f"{remark.where} (no regular file)"
+        for remark in done.record.remarks
+        if remark.id == "left-aside"
+    ]
+    more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+    saw = f"; it left {left[0]}{more}" if left else ""
+    return PackRefusedError(
+        "nothing to compare: the command wrote no file in the project and recorded no "
+        f"value{saw}",
+        advice="write a result file there, or name a printed number with "
+        "--metric NAME=REGEX",
+    )
+
+
+def last_line(run: FinishedRun) -> str:
+    """Return the last words of a run on stderr, without what looks like a secret.
+
+    A launcher of several processes closes with a ruler; then the first error that a
+    process ended with is told.
+    """
+    lines = run.launched.session.stderr.read_text(errors="replace").split("\n")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    if last and not any(letter.isalnum() for letter in last):
+        events = events_of(read_events(run.launched.session.events), Error)
+        first = min((event for _, event in events), key=lambda e: e.t_ns, default=None)
+        last = f"{first.type}: {first.message}" if first is not None else last
+    return redacted(last.split("\n")[0][:400] or "no message")

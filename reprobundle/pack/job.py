@@ -19,7 +19,7 @@ from reprobundle.errors import CommandFailedError, PackRefusedError
 from reprobundle.format.policy import Claim, Policy
 from reprobundle.format.record import STAND_IN, Command, LeftOutFile
 from reprobundle.format.writer import SealedBundle
-from reprobundle.pack.failure import judge_exit, last_line
+from reprobundle.pack.failure import judge_exit, last_line, nothing_to_compare
 from reprobundle.pack.options import PackOptions
 from reprobundle.pack.passes import PassName
 from reprobundle.pack.preparation import Prepared
@@ -93,11 +93,7 @@ class PackJob:
         refuse_unknown(self.selected.withholding, done.record.outputs, self.options)
         self._keep_draws(done)
         if not done.record.outputs and not self.options.expect_failure:
-            raise PackRefusedError(
-                "nothing to compare: the command wrote no file and recorded no value",
-                advice="write a result file, or name a printed number with "
-                "--metric NAME=REGEX",
-            )
+            raise nothing_to_compare(done)
         return done
 
     def repeat_passes(self) -> list[Assembled]:

@@ -17,7 +17,13 @@ from reprobundle.run import lock as locks
 from reprobundle.run.command import PROJECT, recorded_environment
 from reprobundle.run.launch import find_python
 from reprobundle.run.own_words import portable_argv
-from reprobundle.run.project import Project, Stage, list_files, make_stage
+from reprobundle.run.project import (
+    Project,
+    Stage,
+    list_files,
+    make_stage,
+    placed_in,
+)
 from reprobundle.run.secrets.gate import Gate
 from reprobundle.run.space import require_space
 
@@ -169,4 +175,4 @@ def _import_paths(live: locks.LiveEnvironment, root: Path) -> list[str]:
 
 
 def _is_inside(path: Path, root: Path) -> bool:
-    return path.resolve().is_relative_to(root)
+    return placed_in(root, path) is not None

@@ -14,7 +14,7 @@ from reprobundle.pack.withholding import Withholding
 from reprobundle.run.accessed import accesses
 from reprobundle.run.events import read_events
 from reprobundle.run.finished import FinishedRun
-from reprobundle.run.project import digest_stage
+from reprobundle.run.project import digest_stage, placed_in
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,8 @@ def select(options: PackOptions, prepared: Prepared, run: FinishedRun) -> Select
 
 
 def _names_below(path: Path, prepared: Prepared) -> list[str]:
-    top = path.resolve().relative_to(prepared.project.root).as_posix()
+    root = prepared.project.root
+    top = (placed_in(root, path) or path.resolve()).relative_to(root).as_posix()
     return [
         name
         for name in prepared.stage.names

@@ -84,6 +84,16 @@ class FileWatch:
         if mode is None or stat.S_ISREG(mode):
             self._sent.add(full, write)
             self._session.emit("open", path=full, mode="write" if write else "read")
+            if not full.isascii():
+                self._check_utf8(full)
+
+    def _check_utf8(self, path: str) -> None:
+        """Say that the event of this open names another file."""
+        try:
+            path.encode()
+        except UnicodeEncodeError:
+            text = "a file was opened whose name is not UTF-8: " + ascii(path)
+            self._session.trouble("files", text)
 
     def _is_left_out(self, path: str) -> bool:
         for project in self._projects:

@@ -32,6 +32,7 @@ from .notebook import Notebook
 from .notices import Notices
 from .phases import Clock
 from .ranks import Ranks
+from .replace import displaced
 from .saving import Saving
 from .seeds import Seeds
 from .session import Session
@@ -273,6 +274,7 @@ class Recorder:
         attempt("fallback warnings", self.fallback_warnings.finish)
         if self.session.kind == "helper":
             return
+        attempt("replaced names", self._report_displaced)
         attempt("shapes", self.shapes.send)
         self.memory.sample("end", whole=True)
         attempt("ranks", self.ranks.report_end)
@@ -284,6 +286,14 @@ class Recorder:
             send(self.session, [(_ALIVE, "gc.get_objects()", self._alive)])
             attempt("draws", self.draws.report_end)
             attempt("library facts", self.libraries.report_end)
+
+    def _report_displaced(self) -> None:
+        torch = sys.modules.get("torch")
+        if torch is None:
+            return
+        for name in displaced(os.path.join(os.path.dirname(torch.__file__ or ""), "")):
+            text = "the script replaced " + name + "; what goes past us is not seen"
+            self.session.trouble("replaced names", text)
 
     def _alive(self) -> list[str]:
         # Imported at the end: most processes have no use for it.

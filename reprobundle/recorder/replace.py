@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     Function = Callable[..., Any]
 
 
+# Of each name of torch: its owner, and what stood there by our doing or before it.
+_known: dict[tuple[int, str], tuple[Any, list[Any]]] = {}
+
+
 def replace(
     owner: Any, name: str, make: Callable[[Function], Function], *aliases: Any
 ) -> Function | None:
@@ -42,4 +46,28 @@ def replace(
     for place in (owner, *aliases):
         if place is owner or getattr(place, name, None) is original:
             setattr(place, name, wrapper)
+            _, stood = _known.setdefault((id(place), name), (place, []))
+            stood += (original, wrapper)
     return original
+
+
+def displaced(folder: str) -> list[str]:
+    """Return the names of torch in whose place the script has put its own.
+
+    What goes through them may go past the recorder. torch itself wraps some again, as
+    the compiler does with ``manual_seed``.
+
+    Args:
+        folder: Where torch lies, with a final slash.
+    """
+    found = []
+    for (_, name), (owner, stood) in _known.items():
+        current = getattr(owner, name, None)
+        home = getattr(owner, "__module__", "") or owner.__name__
+        code = getattr(current, "__code__", None)
+        is_torchs = code is not None and code.co_filename.startswith(folder)
+        is_known = is_torchs or any(current is one for one in stood)
+        if home.split(".")[0] == "torch" and not is_known:
+            place = owner.__qualname__ if isinstance(owner, type) else owner.__name__
+            found.append(f"{place}.{name}")
+    return sorted(set(found))

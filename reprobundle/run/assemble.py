@@ -35,6 +35,7 @@ from reprobundle.run.drawn import fingerprints, kept_draws
 from reprobundle.run.events import EventFile, read_events
 from reprobundle.run.files_read import files_read, sources
 from reprobundle.run.finished import Assembled, FinishedRun, Role
+from reprobundle.run.left_aside import left_aside
 from reprobundle.run.observed import observed_facts
 from reprobundle.run.outcome import outcome
 from reprobundle.run.placeholders import Names, without_names
@@ -142,6 +143,7 @@ def assemble(
                 seed=run.command.seed,
             ),
             *_output_remarks(outputs, missing_metrics),
+            *left_aside(run.places.scratch, run.staged),
             *(
                 _told_by_sources(log, run, access, loaded)
                 if role == "reference"

@@ -7,11 +7,10 @@ writes is seen, and the project stays as it was.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -99,31 +98,85 @@ def list_files(project: Project, *, exclude: frozenset[Path]) -> tuple[str, ...]
     if listed is not None and project.git is not None:
         names = {name for name in os.fsdecode(listed).split("\0") if name}
     else:
-        names = set(_walk(project.root))
-    kept: list[str] = []
-    for name in sorted(names):
-        path = project.root / name
-        if path.is_dir():
-            # A submodule or a linked folder: git lists it as one name.
-            kept.extend(f"{name}/{inner}" for inner in _walk(path))
-        elif path.exists() and path not in exclude:
-            kept.append(name)
+        names = set(walked(project.root, on_error=_refuse_folder))
+    kept = [inner for name in sorted(names) for inner in _files_of(project, name)]
     return tuple(
-        name for name in kept if not CACHE_FOLDERS.intersection(name.split("/"))
+        name
+        for name in kept
+        if not CACHE_FOLDERS.intersection(name.split("/"))
+        and project.root / name not in exclude
     )
 
 
-def _walk(root: Path) -> list[str]:
+def _files_of(project: Project, name: str) -> list[str]:
+    """Return the files that a listed name stands for."""
+    path = project.root / name
+    if not path.is_dir():
+        return [name] if path.exists() else []
+    if project.root.is_relative_to(path.resolve()):
+        return []  # A link to a folder around it: the files are there already.
+    # A submodule or a linked folder: git lists it as one name.
+    return [f"{name}/{inner}" for inner in walked(path)]
+
+
+def _check_utf8(name: str) -> None:
+    """Refuse a file that no bundle can name.
+
+    Raises:
+        PackRefusedError: Its name is no UTF-8.
+    """
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise PackRefusedError(
+            f"the name of {name!a} is not UTF-8",
+            advice="rename the file or have git ignore it, or set a UTF-8 locale",
+        ) from error
+
+
+def walked(
+    root: Path,
+    *,
+    with_links: bool = False,
+    on_error: Callable[[OSError], None] | None = None,
+) -> list[str]:
+    """Return the names of all that lies below `root`, but for folders and caches.
+
+    Args:
+        root: Where to look; names are relative to it and use ``/``.
+        with_links: Whether links to folders count; they are never followed.
+        on_error: Takes what a folder that cannot be read ends in; by default it
+            counts as empty.
+    """
     found: list[str] = []
-    for folder, folders, files in os.walk(root, followlinks=False):
+    for folder, folders, files in os.walk(root, onerror=on_error):
         here = Path(folder)
+        if with_links:
+            files.extend(name for name in folders if (here / name).is_symlink())
         folders[:] = sorted(
             name
             for name in folders
-            if name not in CACHE_FOLDERS and not (here / name / "pyvenv.cfg").exists()
+            if name not in CACHE_FOLDERS and not _is_environment(here / name)
         )
         found.extend((here / name).relative_to(root).as_posix() for name in files)
     return found
+
+
+def _is_environment(folder: Path) -> bool:
+    # Unlike `Path.exists`, this is no error where the folder cannot be searched.
+    return os.access(folder / "pyvenv.cfg", os.F_OK)
+
+
+def _refuse_folder(error: OSError) -> None:
+    """Refuse a project of which a part cannot be copied.
+
+    Raises:
+        PackRefusedError: Always.
+    """
+    raise PackRefusedError(
+        f"{error.filename!r} cannot be copied: {(error.strerror or '').lower()}",
+        advice="fix its permission, or move it out of the project",
+    ) from error
 
 
 @dataclass
@@ -182,6 +235,7 @@ def make_stage(
     stage = Stage(folder=folder)
     extra = [inner for path in declared for inner in _declared_names(root, path)]
     for name in sorted({*names, *extra}):
+        _check_utf8(name)
         _stage_file(stage, root / name, name)
     return stage
 
@@ -191,10 +245,26 @@ def _declared_names(root: Path, path: Path) -> list[str]:
         raise PackRefusedError(
             f"input {str(path)!r} does not exist", advice="check the --input path"
         )
-    top = path.resolve()
+    top = placed_in(root, path) or path.resolve()
     if top.is_file():
         return [top.relative_to(root).as_posix()]
-    return [(top / name).relative_to(root).as_posix() for name in _walk(top)]
+    return [(top / name).relative_to(root).as_posix() for name in walked(top)]
+
+
+def placed_in(root: Path, path: Path) -> Path | None:
+    """Return where in a project a path stands, None if it is not in it.
+
+    A link in the project that leads out of it stands where it is: the command finds
+    what it leads to there.
+
+    Args:
+        root: Top of the project, resolved.
+        path: Absolute.
+    """
+    if ".." not in path.parts and path.is_relative_to(root):
+        return path
+    real = path.resolve()
+    return real if real.is_relative_to(root) else None
 
 
 def _stage_file(stage: Stage, source: Path, name: str) -> None:
@@ -277,12 +347,34 @@ def snapshot(folder: Path) -> dict[str, tuple[int, int]]:
     """Return size and modification time (ns) of every file below `folder`.
 
     Caches of tools are left out; names use ``/`` and are relative to the folder.
+
+    Raises:
+        PackRefusedError: A folder below cannot be read.
     """
     found = {}
-    for name in _walk(folder):
-        with contextlib.suppress(OSError):
+    for name in walked(folder, on_error=_refuse_unreadable):
+        try:
             found[name] = _identity(folder / name)
+        except PermissionError as error:
+            _refuse_unreadable(error)
+        except OSError:
+            continue  # It has gone, or is a link to nothing.
     return found
+
+
+def _refuse_unreadable(error: OSError) -> None:
+    """Refuse to go on without what lies in a folder, which might be the result.
+
+    Raises:
+        PackRefusedError: Unless the folder has gone meanwhile.
+    """
+    if isinstance(error, FileNotFoundError):
+        return
+    raise PackRefusedError(
+        f"{Path(error.filename).name!r}, which the command left, cannot be read: "
+        f"{(error.strerror or '').lower()}",
+        advice="have the command leave it readable, and the folder that it lies in",
+    ) from error
 
 
 def changed_files(folder: Path, before: dict[str, tuple[int, int]]) -> tuple[str, ...]:
@@ -295,9 +387,14 @@ def changed_files(folder: Path, before: dict[str, tuple[int, int]]) -> tuple[str
         sorted(
             name
             for name, seen in snapshot(folder).items()
-            if before.get(name) != seen and not (folder / name).is_symlink()
+            if before.get(name) != seen and _is_file(folder / name)
         )
     )
+
+
+def _is_file(path: Path) -> bool:
+    """Whether a path is a regular file: of a pipe there is no end to read to."""
+    return path.is_file() and not path.is_symlink()
 
 
 def files_digest(members: list[tuple[str, str]]) -> str:

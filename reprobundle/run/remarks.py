@@ -21,6 +21,8 @@ from reprobundle.run.launch import Launched
 
 MOST_OF_ONE_KIND = 20
 
+_THREAD_FAILED = "ThreadException"
+
 
 def of_run(
     files: tuple[EventFile, ...],
@@ -45,9 +47,11 @@ def of_run(
         *_limited(_not_entered(processes, launched)),
         *_limited(_masked_failures(processes, launched)),
         *_limited(_failed_cells(files, launched)),
+        *_limited(_failed_threads(files, launched)),
         *_limited(_wrote_elsewhere(access)),
         *_limited(_read_elsewhere(access)),
         *_limited(_network(files)),
+        *_limited(_without_end(processes, launched)),
         *_limited(_incomplete_processes(files, processes)),
         *_limited(_troubles(files)),
         *_limited(_warnings(files)),
@@ -143,6 +147,21 @@ def _failed_cells(files: tuple[EventFile, ...], launched: Launched) -> Iterator[
         )
 
 
+def _failed_threads(
+    files: tuple[EventFile, ...], launched: Launched
+) -> Iterator[Remark]:
+    if launched.exit_status != 0:
+        return
+    for _, event in events_of(files, WarningEvent):
+        if event.category == _THREAD_FAILED:
+            yield Remark(
+                id="thread-failed",
+                severity="warning",
+                where=event.where,
+                text=f"{event.message}, and the command ended with status 0"[:400],
+            )
+
+
 def _wrote_elsewhere(access: Accesses) -> Iterator[Remark]:
     for path in sorted(access.wrote_original):
         yield Remark(
@@ -188,18 +207,31 @@ def _network(files: tuple[EventFile, ...]) -> Iterator[Remark]:
         )
 
 
+def _without_end(
+    processes: tuple[Process, ...], launched: Launched
+) -> Iterator[Remark]:
+    """Yield the processes that were killed, or still ran when the command ended.
+
+    Behind a success that is a warning, but for the workers of a pool, which whoever
+    started them ends so.
+    """
+    masked = launched.exit_status == 0
+    for process in processes:
+        if process.entered and not process.ended and process.kind in {"main", "python"}:
+            is_worker = "--multiprocessing-fork" in process.argv
+            yield Remark(
+                id="process-without-end",
+                severity="warning" if masked and not is_worker else "gap",
+                where=" ".join(process.argv)[:200],
+                text="this Python process did not report its end"
+                + (", and the command ended with status 0" if masked else "")
+                + "; what it would have reported there is missing",
+            )
+
+
 def _incomplete_processes(
     files: tuple[EventFile, ...], processes: tuple[Process, ...]
 ) -> Iterator[Remark]:
-    for process in processes:
-        if process.entered and not process.ended and process.kind in {"main", "python"}:
-            yield Remark(
-                id="process-without-end",
-                severity="gap",
-                where=" ".join(process.argv)[:200],
-                text="this Python process did not report its end; what it would have "
-                "reported there is missing",
-            )
     unknown = [
         process
         for process in processes
@@ -241,7 +273,7 @@ def _warnings(files: tuple[EventFile, ...]) -> Iterator[Remark]:
     seen = set()
     for _, event in events_of(files, WarningEvent):
         key = (event.category, event.message, event.where)
-        if key not in seen:
+        if key not in seen and event.category != _THREAD_FAILED:
             seen.add(key)
             yield Remark(
                 id="python-warning",

@@ -52,8 +52,9 @@ def require_space(folder: Path, needed_bytes: int, what: str) -> None:
     free = free_bytes(folder)
     if free < needed_bytes + RESERVE_BYTES:
         raise NoSpaceError(
-            f"{what} needs {format_bytes(needed_bytes)} in {str(folder)!r}, "
-            f"and {format_bytes(free)} are free",
+            f"no room for {what}: {format_bytes(needed_bytes)} and a reserve of "
+            f"{format_bytes(RESERVE_BYTES)} are needed in {str(folder)!r}, and "
+            f"{format_bytes(free)} are free",
             folder=str(folder),
             needed_bytes=needed_bytes,
             free_bytes=free,

@@ -54,7 +54,7 @@ def test_after_kill_9_the_results_stay_and_the_record_says_what_is_missing(tmp_p
     (killed,) = [one for one in record.processes if not one.ended]
     assert killed.entered
     remarks = [one for one in record.remarks if one.id == "process-without-end"]
-    assert [one.severity for one in remarks] == ["gap"]
+    assert [one.severity for one in remarks] == ["warning"]
 
 
 def test_a_disk_that_is_full_for_the_recorder_does_not_change_the_run(tmp_path):
@@ -75,4 +75,16 @@ def test_an_error_of_the_system_anywhere_is_one_line(monkeypatch, capsys):
     assert capsys.readouterr().err == (
         "reprobundle: /data/x: no space left on device; check the free space and "
         "permissions there\n"
+    )
+
+
+def test_an_error_of_a_write_that_names_no_file_says_where_to_look(monkeypatch, capsys):
+    def full(*arguments, **options):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("reprobundle.cli.group.cli.main", full)
+    assert run(["verify", "x"]) == 20
+    assert capsys.readouterr().err == (
+        "reprobundle: no space left on device; check the free space and permissions of "
+        "the folder for temporary files (TMPDIR) and of the folder that is written to\n"
     )

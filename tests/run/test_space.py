@@ -55,8 +55,9 @@ def test_more_than_the_disk_holds_is_refused_with_the_figures(tmp_path, monkeypa
     assert caught.value.needed_bytes == 5 << 30
     assert caught.value.free_bytes == 1 << 30
     assert str(caught.value) == (
-        f"the environment needs 5.00 GiB in {str(tmp_path)!r}, and 1.00 GiB are free; "
-        "free some space, or choose a folder on another disk"
+        "no room for the environment: 5.00 GiB and a reserve of 64.0 MiB are needed in "
+        f"{str(tmp_path)!r}, and 1.00 GiB are free; free some space, or choose a "
+        "folder on another disk"
     )
 
 
