@@ -70,6 +70,7 @@ BUDGET_SECONDS = {
     "report": 30,
     "run": 60,
     "schema": 5,
+    "sign": 8,
     "spec": 10,
     "standin": 215,
     "verify": 68,

@@ -75,11 +75,19 @@ def _attach_acceptance(bundle: Path, path: Path, document: bytes) -> int:
 
 @click.command()
 @bundle_argument
-@click.argument("replay_id")
-def detach(*, bundle: Path, replay_id: str) -> int:
-    """Remove an attached replay or acceptance record; the sealed part stays."""
-    from reprobundle.format.attach import detach_replay
+@click.argument("what", metavar="ID|SIGNATURE")
+def detach(*, bundle: Path, what: str) -> int:
+    """Remove a replay or acceptance record, or one signature by its name.
 
-    detach_replay(bundle, replay_id)
-    click.echo(f"detached {replay_id}")
+    What is removed takes its signatures along; the sealed part stays as it is.
+    `inspect` lists all of them.
+    """
+    from reprobundle.format.attach import detach_replay, detach_signature
+
+    if what.startswith("signatures/"):
+        detach_signature(bundle, what)
+        click.echo(f"detached {what}")
+        return 0
+    detach_replay(bundle, what)
+    click.echo(f"detached {what}")
     return 0

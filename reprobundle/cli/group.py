@@ -37,6 +37,7 @@ VERBS = {
     "cat": "members",
     "attach": "attachments",
     "detach": "attachments",
+    "sign": "sign",
     "selftest": "selftest",
 }
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
+    from reprobundle.sign.signers import Signers
     from reprobundle.verify.second_opinion import OwnPolicy
 
 EXIT_INCOMPLETE = 11
@@ -23,6 +25,52 @@ allow_option = click.option(
     help="Accept a warning by name; the verdict says so. CPU fallback, stand-in "
     "devices and reduced input can never be accepted.",
 )
+
+
+def signers_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options that say whose keys are whose."""
+    for option in (
+        click.option(
+            "--at",
+            default="",
+            metavar="YYYYMMDD",
+            help="Ask whether the keys were valid then; otherwise now.",
+        ),
+        click.option(
+            "--revoked",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Keys that were withdrawn, one a line, or a key revocation list.",
+        ),
+        click.option(
+            "--signers",
+            multiple=True,
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Whose keys are whose: an allowed_signers file, or one person's "
+            "public keys, the file named after them (NAME.keys). One of them must "
+            "have signed the bundle.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def stated_signers(
+    files: tuple[Path, ...], revoked: Path | None, at: str
+) -> Signers | None:
+    """Return whose keys are whose, or None if nobody said.
+
+    Raises:
+        click.UsageError: Something is asked of signers, and none are named.
+    """
+    if not files:
+        if revoked is not None or at:
+            raise click.UsageError("--revoked and --at need --signers")
+        return None
+    from reprobundle.sign import signers
+
+    return signers.stated_signers(files, revoked=revoked, at=at)
 
 
 _UNITS = {

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reprobundle.cli.options import allow_option, bundle_argument, own_policy, say
+from reprobundle.cli.options import (
+    allow_option,
+    bundle_argument,
+    own_policy,
+    say,
+    signers_options,
+    stated_signers,
+)
 
 if TYPE_CHECKING:
     from reprobundle.format.findings import Report
@@ -51,6 +58,7 @@ STYLES = ("plain", "aec", "aea", "checklist")
     help="Your own policy (JSON), judged and shown beside the author's. The exit "
     "status follows the author's.",
 )
+@signers_options
 @allow_option
 def report(
     *,
@@ -61,6 +69,9 @@ def report(
     replay_file: Path | None,
     expect_id: str | None,
     policy: Path | None,
+    signers: tuple[Path, ...],
+    revoked: Path | None,
+    at: str,
     allow: tuple[str, ...],
 ) -> int:
     """Verify a bundle and write the answer as a page, an issue or a CI result.
@@ -79,6 +90,7 @@ def report(
         allow=allow,
         own_policy=own_policy(policy),
         acceptance=True,
+        signers=stated_signers(signers, revoked, at),
     )
     document = _rendered(bundle, answer, kind, style, replay_file)
     if output is None and kind == "html":

@@ -12,6 +12,8 @@ from reprobundle.cli.options import (
     bundle_argument,
     json_option,
     own_policy,
+    signers_options,
+    stated_signers,
 )
 
 
@@ -39,6 +41,7 @@ from reprobundle.cli.options import (
     is_flag=True,
     help="Assess it for acceptance too: objects, path, list, recommendation.",
 )
+@signers_options
 @allow_option
 @json_option
 @click.option("-v", "--verbose", is_flag=True, help="Show every finding.")
@@ -52,6 +55,9 @@ def verify(
     expect_id: str | None,
     policy: Path | None,
     acceptance: bool,
+    signers: tuple[Path, ...],
+    revoked: Path | None,
+    at: str,
     allow: tuple[str, ...],
     as_json: bool,
     verbose: bool,
@@ -74,6 +80,7 @@ def verify(
             allow=allow,
             own_policy=own_policy(policy),
             acceptance=acceptance,
+            signers=stated_signers(signers, revoked, at),
             progress=advance,
         )
     if as_json:

@@ -7,7 +7,12 @@ from pathlib import Path
 
 import msgspec
 
-from reprobundle.errors import BadCallError, DigestError, LimitError
+from reprobundle.errors import (
+    BadCallError,
+    DigestError,
+    LimitError,
+    MissingMemberError,
+)
 from reprobundle.format import limits
 from reprobundle.format.archive import ArchiveWriter, Entry
 from reprobundle.format.atomic import explained, replacing
@@ -17,7 +22,14 @@ from reprobundle.format.integrity import check_replay_digests
 from reprobundle.format.journal import journal_path, locked, undoable
 from reprobundle.format.names import check_names
 from reprobundle.format.pairing import RECORD_NAME, acceptance_name
-from reprobundle.format.reader import Bundle, ReplayFile, open_bundle, open_replay_file
+from reprobundle.format.reader import (
+    Bundle,
+    ReplayFile,
+    open_any,
+    open_bundle,
+    open_replay_file,
+)
+from reprobundle.format.signature import LIMIT_BYTES, signature_name, subject_of
 from reprobundle.format.store import Planned, Source, store
 
 _PIECE_BYTES = 4 << 20
@@ -63,6 +75,8 @@ def attach_replay(bundle_path: Path, record: bytes, sources: Iterable[Source]) -
 def attach_replay_file(bundle_path: Path, replay_path: Path) -> list[str]:
     """Append the replays of a replay file that are not attached yet; return their ids.
 
+    The signatures over its replays come along, also over one that is attached already.
+
     Raises:
         DigestError: A record of the file is not what it is named by.
         BadCallError: A replay ran another bundle, or another process changes this one.
@@ -81,7 +95,8 @@ def attach_replay_file(bundle_path: Path, replay_path: Path) -> list[str]:
         new = [id_ for id_ in replays.replay_ids if id_ not in bundle.replay_ids]
         contents = replays.unsealed_contents()
         names = [name for id_ in new for name in replays.replay_entries(id_)]
-        if not new:
+        names += [name for name in replays.signatures if name not in bundle.signatures]
+        if not names:
             return new
         for id_ in new:
             record = replays.read_unsealed(f"replays/{id_}/{RECORD_NAME}")
@@ -133,8 +148,42 @@ def attach_acceptance(bundle_path: Path, document: bytes) -> str:
     return identifier
 
 
+def attach_signature(path: Path, subject: str, signature: bytes) -> str:
+    """Append a signature to a bundle or a replay file; return its entry's name.
+
+    Neither what is sealed nor a replay nor an earlier signature changes.
+
+    Args:
+        path: A bundle or a replay file.
+        subject: Id of the document that was signed.
+        signature: The armoured SSH signature.
+
+    Raises:
+        BadCallError: It is there already, or another process changes the file.
+        LimitError: It is larger than a signature can be.
+        BundleError: The file is not as it must be.
+        EnvironmentUnusableError: There is no room, or the file cannot be changed.
+    """
+    if len(signature) > LIMIT_BYTES:
+        message = f"{len(signature):,} bytes, a signature has at most {LIMIT_BYTES:,}"
+        raise LimitError(message, rule="R-4.33")
+    name = signature_name(subject, signature)
+    with locked(path) as descriptor, open_any(path) as file:
+        if name in file.signatures:
+            raise BadCallError(f"{path.name} holds this signature already")
+        archive = _writer_behind(descriptor, file)
+        _check_count(len(file.entries) + 1)
+        with (
+            explained(f"cannot sign {str(path)!r}"),
+            undoable(path, descriptor, archive.offset, file.anchor),
+        ):
+            archive.add(name, signature, aligned=False)
+            archive.close_directory()
+    return name
+
+
 def detach_replay(bundle_path: Path, identifier: str) -> None:
-    """Take off one replay or acceptance record.
+    """Take off one replay or acceptance record, and the signatures over it.
 
     The bundle is then, byte for byte, as if it had never been attached.
 
@@ -145,25 +194,48 @@ def detach_replay(bundle_path: Path, identifier: str) -> None:
         EnvironmentUnusableError: The bundle cannot be changed.
     """
     with locked(bundle_path) as descriptor, open_bundle(bundle_path) as bundle:
+        names = {name for name in bundle.signatures if subject_of(name) == identifier}
         if identifier in bundle.acceptance_ids:
-            names: tuple[str, ...] = (acceptance_name(identifier),)
+            names.add(acceptance_name(identifier))
         else:
-            names = bundle.replay_entries(identifier)
-        entries = bundle.entries
-        first = next(n for n, entry in enumerate(entries) if entry.name == names[0])
-        offset = entries[first].offset
-        archive = ArchiveWriter(descriptor, offset=offset, entries=entries[:first])
-        with (
-            explained(f"cannot detach from {str(bundle_path)!r}"),
-            undoable(bundle_path, descriptor, offset, bundle.anchor) as read_old,
-        ):
-            for entry in entries[first + len(names) :]:
-                archive.begin(entry.name, entry.size_bytes, aligned=_aligned(entry))
-                for start in range(entry.data_offset, entry.end, _PIECE_BYTES):
-                    count = min(_PIECE_BYTES, entry.end - start)
-                    archive.write(read_old(start, count))
-                archive.finish(entry.crc32)
-            archive.close_directory()
+            names.update(bundle.replay_entries(identifier))
+        _remove(descriptor, bundle, names)
+
+
+def detach_signature(path: Path, name: str) -> None:
+    """Take one signature off a bundle or a replay file.
+
+    Raises:
+        MissingMemberError: There is none of that name.
+        BadCallError: Another process changes the file.
+        BundleError: The file is not as it must be.
+        EnvironmentUnusableError: The file cannot be changed.
+    """
+    with locked(path) as descriptor, open_any(path) as file:
+        if name not in file.signatures:
+            raise MissingMemberError(f"no signature {name[:100]!r}", rule="R-4.31")
+        _remove(descriptor, file, {name})
+
+
+def _remove(descriptor: int, file: ReplayFile, names: set[str]) -> None:
+    """Write the end of `file` anew without the entries called `names`."""
+    entries = file.entries
+    first = next(n for n, entry in enumerate(entries) if entry.name in names)
+    offset = entries[first].offset
+    archive = ArchiveWriter(descriptor, offset=offset, entries=entries[:first])
+    with (
+        explained(f"cannot detach from {str(file.path)!r}"),
+        undoable(file.path, descriptor, offset, file.anchor) as read_old,
+    ):
+        for entry in entries[first:]:
+            if entry.name in names:
+                continue
+            archive.begin(entry.name, entry.size_bytes, aligned=_aligned(entry))
+            for start in range(entry.data_offset, entry.end, _PIECE_BYTES):
+                count = min(_PIECE_BYTES, entry.end - start)
+                archive.write(read_old(start, count))
+            archive.finish(entry.crc32)
+        archive.close_directory()
 
 
 def restore_bundle(bundle_path: Path) -> bool:

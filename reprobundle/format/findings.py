@@ -19,6 +19,7 @@ from reprobundle.format.judged import (
     TruthComparison,
 )
 from reprobundle.format.record import Count, Number
+from reprobundle.format.signed import Assurance, SignatureResult
 
 REPORT_SCHEMA: Final = "reprobundle/report/1"
 
@@ -319,6 +320,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         experiments: Attached runs that were to differ; none of them counts.
         acceptances: The attached acceptance records, and whether they hold.
         assessment: What the evidence comes to now; None where nobody asked.
+        signatures: What was found about each signature.
+        assurance: Who vouches for the result.
     """
 
     schema: Literal["reprobundle/report/1"] = REPORT_SCHEMA
@@ -336,3 +339,5 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     experiments: tuple[ExperimentRun, ...] = ()
     acceptances: tuple[AttachedAcceptance, ...] = ()
     assessment: Assessment | None = None
+    signatures: tuple[SignatureResult, ...] = ()
+    assurance: Assurance = Assurance()

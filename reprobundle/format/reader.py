@@ -57,6 +57,7 @@ __all__ = [
     "ReplayFile",
     "check_digests",
     "extract",
+    "open_any",
     "open_bundle",
     "open_replay_file",
 ]
@@ -161,6 +162,12 @@ class ReplayFile:
     def unsealed_contents(self) -> Mapping[str, Content]:
         """Return the contents outside the seal, by name."""
         return MappingProxyType(self._unsealed)
+
+    @property
+    def anchor(self) -> Content:
+        """What tells this file from every other one: here its first replay's record."""
+        first = self.replay_ids[0]
+        return self._unsealed[self._replays[first][0]]._replace(digest=first)
 
     def _find_unsealed(self, name: str) -> Content:
         if name not in self._unsealed:
@@ -288,9 +295,30 @@ def open_replay_file(path: Path) -> ReplayFile:
     try:
         directory = read_directory(file.fileno(), os.fstat(file.fileno()).st_size)
         return ReplayFile(path, file, _prove(file, directory), 0)
+    except BundleError as error:
+        file.close()
+        explain_interrupted(path, error)
+        raise
     except BaseException:
         file.close()
         raise
+
+
+def open_any(path: Path) -> ReplayFile:
+    """Open a bundle, or a file of replays if there is no manifest in it.
+
+    Raises:
+        NotABundleError: The file is something else, empty or cut short.
+        BundleError: It is not as it must be.
+        EnvironmentUnusableError: The file cannot be read.
+    """
+    try:
+        return open_bundle(path)
+    except NotABundleError as error:
+        try:
+            return open_replay_file(path)
+        except NotABundleError:
+            raise error from None
 
 
 def _open_file(path: Path) -> io.FileIO:

@@ -51,4 +51,10 @@ You need unzip, zstd and b3sum. Put the name of the file in place of BUNDLE.
 What lies in signatures/, acceptance/ and replays/ is outside the seal. A replay is
 named by the digest of its record: b3sum of replays/ID/record.json is ID, and the record
 holds the digests of the files beside it. acceptance/ID.json is named by its own.
+
+A signature is one of OpenSSH, and its name starts with the digest of what it signs: the
+manifest, or the record of a replay. With FILE a list of lines "NAME KEYTYPE KEY":
+
+  ssh-keygen -Y verify -f FILE -I NAME -n reprobundle \\
+    -s signatures/DIGEST.XXXX.sig < manifest.json
 """

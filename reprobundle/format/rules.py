@@ -99,7 +99,7 @@ RULES: dict[str, str] = {
     "R-4.27": (
         "The entries of a replay lie side by side, record.json first and the others "
         "sorted by the bytes of their names; each is stored as it is. A replay file "
-        "holds one replay or more and nothing else."
+        "holds one replay or more, signatures over them, and nothing else."
     ),
     "R-4.28": (
         "The BLAKE3 digest of a replay's record.json is the ID it is named by, and so "
@@ -115,6 +115,12 @@ RULES: dict[str, str] = {
     "R-4.32": (
         "A journal is applied only if its digest is right and the bundle holds the "
         "manifest for which it was written."
+    ),
+    "R-4.33": (
+        "A signature is an armoured SSH signature of at most 16 KiB over the stored "
+        "bytes of manifest.json or of a replay's record.json, made for the namespace "
+        "reprobundle, and named signatures/ID.DIGEST.sig: the BLAKE3 digest of what it "
+        "signs, and the first 16 digits of its own."
     ),
     # Names
     "R-5.1": "A name is not empty.",

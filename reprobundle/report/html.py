@@ -57,6 +57,7 @@ from reprobundle.report.page import Page
 from reprobundle.report.screen import UNICODE
 from reprobundle.report.text import safe
 from reprobundle.report.truths import TRUTH_COLUMNS, truth_cells
+from reprobundle.report.vouched import signed_rows
 from reprobundle.verify.devices import platform_label
 
 if TYPE_CHECKING:
@@ -153,6 +154,7 @@ def _environment() -> Environment:
         result_tone=lambda output: _TONES[_OUTCOME_OF_RESULT[output.result]],
         rule=_rule,
         sign=_SIGNS.__getitem__,
+        signed_rows=signed_rows,
         size=text.size,
         tone=_tone,
         total=_total,

@@ -29,6 +29,7 @@ from reprobundle.report.experimented import (
 from reprobundle.report.markdown_text import code, folded, table, words
 from reprobundle.report.page import Page, ReplayPage
 from reprobundle.report.truths import TRUTH_COLUMNS, truth_cells
+from reprobundle.report.vouched import signed_rows
 from reprobundle.verify.devices import platform_label
 
 # GitHub takes 65,536 characters in an issue or a comment.
@@ -89,6 +90,7 @@ def _facts(page: Page) -> str:
     sides = [one.replay for one in page.replays if one.replay is not None]
     rows += [("replay", code(machine(side.record))) for side in sides]
     unchecked = ", ".join(map(code, report.not_checked))
+    rows += [(name, words(said)) for name, said in signed_rows(report)]
     rows.append(("not checked", unchecked or "nothing was left out"))
     rows.append(("check it", code(f"reprobundle verify {shlex.quote(report.file)}")))
     return table(("", ""), rows)

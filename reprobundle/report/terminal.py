@@ -36,6 +36,7 @@ from reprobundle.report.layout import (
 )
 from reprobundle.report.screen import Line, Screen, Span, Style
 from reprobundle.report.truths import truth_lines
+from reprobundle.report.vouched import signed_rows
 
 # What one screen holds of each kind; all of it with ``verbose``.
 MOST_REASONS = 6
@@ -218,6 +219,7 @@ def _conclusion(report: Report, screen: Screen, *, verbose: bool) -> list[Line]:
         *advice_lines(findings, report.reasons[:MOST_REASONS], screen),
         *_claims(report, screen),
         *_second_opinion(report.second_opinion, screen, verbose=verbose),
+        *_signed(report, screen, verbose=verbose),
         _verdict(report),
     ]
 
@@ -246,6 +248,13 @@ def _second_opinion(
         lines += paragraph(screen, "", f"looser: {one}", whole=verbose)
     if not verbose:
         lines += more(screen, len(opinion.looser) - MOST_REASONS, "looser rule")
+    return lines
+
+
+def _signed(report: Report, screen: Screen, *, verbose: bool) -> list[Line]:
+    lines: list[Line] = []
+    for name, words in signed_rows(report):
+        lines += paragraph(screen, name, words, whole=verbose)
     return lines
 
 

@@ -1,4 +1,6 @@
-"""The eleven points of the acceptance list, each ticked from evidence (V10).
+"""The points of the acceptance list, each ticked from evidence (V10).
+
+The eleventh, the second person, follows from signatures (`verify.assurance`).
 
 A point that cannot be ticked is ``not-checked`` or ``not-applicable`` with the reason;
 none of them changes the verdict.
@@ -34,7 +36,7 @@ def check_acceptance(
     *,
     experiments: Sequence[Record] = (),
 ) -> Iterator[Finding]:
-    """Yield the eleven findings of V10.
+    """Yield the findings of V10 but for that about the second person.
 
     Args:
         members: The sealed members by path.
@@ -56,7 +58,6 @@ def check_acceptance(
     yield _same_script(records, on_mps)
     yield _fallback(on_mps)
     yield _together(completeness)
-    yield _second_person(replays)
 
 
 def _versions(on_mac: Sequence[Record]) -> Finding:
@@ -184,14 +185,3 @@ def _together(completeness: Sequence[Finding]) -> Finding:
             "lists-together", "not-checked", lacking[0].reason, where=lacking[0].id
         )
     return finding("lists-together", "pass")
-
-
-def _second_person(replays: Sequence[Record]) -> Finding:
-    if not replays:
-        return finding("lists-second-person", "not-checked", "nobody replayed it yet")
-    return finding(
-        "lists-second-person",
-        "not-checked",
-        f"{len(replays)} replays are attached, who made them is not proven",
-        advice="sign the replay",
-    )

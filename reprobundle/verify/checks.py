@@ -26,7 +26,13 @@ __all__ = [
 ]
 
 Area = Literal[
-    "integrity", "completeness", "reference", "acceptance", "replay", "result"
+    "integrity",
+    "completeness",
+    "reference",
+    "acceptance",
+    "replay",
+    "result",
+    "signatures",
 ]
 
 
@@ -206,6 +212,14 @@ CHECKS: tuple[Check, ...] = (
         "Where a float64 run on the CPU was asked for, every operator of it ran in "
         "float64, it drew what the reference drew, and the error of both sides against "
         "it is told.",
+    ),
+    Check(
+        "V24",
+        "signatures",
+        "signatures",
+        "Every signature is an SSH signature for this purpose over the manifest or the "
+        "record that its name states; where the caller says whose keys are whose, one "
+        "of them signed the bundle.",
     ),
     Check(
         "V25",

@@ -525,6 +525,33 @@ EVERY_ITEM: tuple[Item, ...] = (
         "Another replay of a reproduced claim was not reproduced.",
         _WARNS,
     ),
+    # --- who vouches for it
+    Item(
+        "signature-form",
+        "V24",
+        "A file in signatures/ is no SSH signature made for this purpose, or is not "
+        "named by what it signs.",
+        _TAMPERED,
+    ),
+    Item(
+        "signature-holds",
+        "V24",
+        "A signature is not one over what its name states.",
+        _TAMPERED,
+    ),
+    Item(
+        "signer-known",
+        "V24",
+        "The key of a signature was not valid at the time, withdrawn, or "
+        "listed for other purposes; not checked where it is not listed.",
+        _REQUIRED,
+    ),
+    Item(
+        "author-signed",
+        "V24",
+        "No listed and valid key signed the bundle.",
+        _REQUIRED,
+    ),
     # --- acceptance records
     Item(
         "acceptance-record",

@@ -30,6 +30,7 @@ from reprobundle.format.reader import (
     open_bundle,
     open_replay_file,
 )
+from reprobundle.format.signed import Assurance, SignatureResult
 from reprobundle.verify.acceptance import check_acceptance
 from reprobundle.verify.acceptance_records import (
     ReadAcceptance,
@@ -37,6 +38,7 @@ from reprobundle.verify.acceptance_records import (
     not_derived,
     read_acceptances,
 )
+from reprobundle.verify.assurance import assess, check_assurance, check_second_person
 from reprobundle.verify.beside_linux import LinuxReference, find_linux_reference
 from reprobundle.verify.checks import finding, unmade
 from reprobundle.verify.chosen import named, records_before, traced_with
@@ -70,6 +72,7 @@ from reprobundle.verify.restarted import restarted_at_packing, restarted_replay
 from reprobundle.verify.sealed import Sealed, read_sealed
 from reprobundle.verify.second_opinion import OwnPolicy, laid_over, second_opinion
 from reprobundle.verify.several_devices import check_references
+from reprobundle.verify.signatures import check_signatures
 from reprobundle.verify.truth import check_truth
 from reprobundle.verify.verdict import (
     Decision,
@@ -83,6 +86,7 @@ from reprobundle.verify.verdict import (
 
 if TYPE_CHECKING:
     from reprobundle.format.acceptance_record import Reports
+    from reprobundle.sign.signers import Signers
 
 Progress = Callable[[int], None] | None
 
@@ -98,9 +102,13 @@ class _State:
         experiments: Runs that were to differ, and count for nothing.
         acceptances: The attached acceptance records, and whether they hold.
         assessment: What the evidence comes to, where somebody asked.
+        signatures: What was found about each signature.
+        assurance: Who vouches for the result.
     """
 
     def __init__(self) -> None:
+        self.signatures: tuple[SignatureResult, ...] = ()
+        self.assurance = Assurance(reason="no signature was looked at")
         self.second_opinion: SecondOpinion | None = None
         self.claims: tuple[ClaimResult, ...] = ()
         self.experiments: tuple[ExperimentRun, ...] = ()
@@ -123,6 +131,7 @@ def verify_bundle(
     own_policy: OwnPolicy | None = None,
     acceptance: bool = False,
     reports: Reports | None = None,
+    signers: Signers | None = None,
     here: str = "",
     now: datetime.datetime | None = None,
     progress: Progress = None,
@@ -143,6 +152,7 @@ def verify_bundle(
         acceptance: Whether to assess the evidence: points and a recommendation.
         reports: What other verbs said, for that; those of the newest attached
             acceptance record if None.
+        signers: Whose keys are whose; the bundle must be signed by one of them then.
         here: Platform of this machine, such as ``linux-cpu``; only for the advice.
         now: The time that no replay can lie behind; that of this machine if None.
         progress: Called with the number of bytes just checked.
@@ -171,6 +181,7 @@ def verify_bundle(
             job.only = frozenset(only)
             job.assess = acceptance
             job.reports = reports
+            job.signers = signers
             job.integrity(deep=deep, expect_id=expect_id)
             decision = job.conclude(
                 integrity_only=integrity_only, wanted=replay, here=here
@@ -205,6 +216,8 @@ def _report(
         experiments=state.experiments,
         acceptances=state.acceptances,
         assessment=state.assessment,
+        signatures=state.signatures,
+        assurance=state.assurance,
     )
 
 
@@ -228,6 +241,7 @@ class _Verification:
         self.linux: LinuxReference | None = None
         self.now = datetime.datetime.now(tz=datetime.timezone.utc)
         self.only: frozenset[str] = frozenset()
+        self.signers: Signers | None = None
         self.sealed: Sealed | None = None
         self.replays: list[Replay] = []
         self.restarts: list[Replay] = []
@@ -241,7 +255,7 @@ class _Verification:
     # --- integrity
 
     def integrity(self, *, deep: bool, expect_id: str | None) -> None:
-        """Make the checks V1 to V7."""
+        """Make the checks V1 to V7, and see whose signatures hold (V24)."""
         findings, bundle = self.state.findings, self.bundle
         findings += check_opened(bundle)
         findings += check_sealed_digests(bundle, deep=deep, progress=self.progress)
@@ -257,6 +271,27 @@ class _Verification:
             self._read_replays(self.source)
         self.accepted, about_accepted = read_acceptances(bundle)
         findings += about_accepted
+        self._examine_signatures()
+
+    def _examine_signatures(self) -> None:
+        sources = list(dict.fromkeys((self.bundle, self.source)))
+        if self.signers is not None or any(one.signatures for one in sources):
+            from reprobundle.sign.examine import examine_signatures
+
+            found = examine_signatures(sources, self.signers)
+            self.state.signatures = tuple(found)
+        self.state.findings += check_signatures(
+            self.state.signatures, has_signers=self.signers is not None
+        )
+
+    def _vouched(self, judged: Sequence[Judgement]) -> None:
+        """Say who vouches for what was judged."""
+        self.state.assurance = assess(
+            self.state.signatures, judged, has_signers=self.signers is not None
+        )
+        count = sum(one.source is self.source for one in self.replays)
+        self.state.findings += check_assurance(self.state.assurance)
+        self.state.findings.append(check_second_person(self.state.assurance, count))
 
     def _read_replays(self, source: ReplayFile) -> None:
         for replay_id in source.replay_ids:
@@ -301,6 +336,7 @@ class _Verification:
         if integrity_only:
             findings += self._not_asked_for()
             findings += not_derived(self.accepted)
+            self._vouched(())
             return self._integrity_verdict()
         findings += check_repeat(self.bundle, self.sealed)
         findings += check_traced(self.bundle, self.sealed)
@@ -321,7 +357,9 @@ class _Verification:
         findings += check_experiments(left)
         self.state.experiments = experiment_runs(left)
         counted = deciding(self.sealed, chosen)
+        judged = [by_replay[one.id] for one in counted]
         ends = self._ends(self.sealed, counted)
+        self._vouched(judged)
         if self.accepted or self.assess:
             findings += self._accepted(self.sealed)
         self.state.findings[:] = apply_allowances(findings, self.allow)
@@ -330,7 +368,6 @@ class _Verification:
                 self.sealed, self.own_policy, chosen
             )
         self.state.claims = claim_results(self.sealed, counted, by_replay, ends)
-        judged = [by_replay[one.id] for one in counted]
         base = worst(map(_verdict, judged)) if judged else Verdict.NOT_YET_REPLAYED
         return with_replays(decide(self.state.findings, base), judged)
 

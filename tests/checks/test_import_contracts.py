@@ -17,7 +17,7 @@ MODULES = (
     "__init__ __main__ cli errors "
     "pack/__init__ replay/__init__ port/__init__ report/__init__ run/__init__ "
     "handoff/__init__ handoff/far/__init__ "
-    "verify/__init__ outputs/__init__ format/__init__ recorder/__init__"
+    "verify/__init__ sign/__init__ outputs/__init__ format/__init__ recorder/__init__"
 )
 
 pytestmark = pytest.mark.skipif(LINTER is None, reason="import-linter is not installed")

@@ -26,6 +26,7 @@ from tests.conformance.documents import (
     replay_entries,
     replay_files,
 )
+from tests.conformance.signature_files import armoured, signature
 from tests.conformance.zstd_frames import BLOCK_BYTES, CHUNK_BYTES, frames
 from tests.format.forge import Forged, ForgedBundle, build_zip
 
@@ -105,7 +106,7 @@ def normal() -> bytes:
     bundle = Story(runs=passes, policy=TOLERANT, files=files).forge()
     bundle.change("project/a.py", executable=True)
     bundle.stored["inputs/y.txt"] = ("inputs/y.txt.zst", frames(table))
-    bundle.unsealed = [Forged("signatures/someone.sig", b"not a real signature\n")]
+    bundle.unsealed = [signature(armoured(b"reprobundle"), "0" * 64)]
     return bundle.build()
 
 

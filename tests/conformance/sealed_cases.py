@@ -33,6 +33,7 @@ from tests.conformance.documents import (
     replay_files,
     replayed,
 )
+from tests.conformance.signature_files import armoured, signed
 from tests.format.forge import Forged, build_zip
 
 WRONG = "0" * 64
@@ -278,6 +279,31 @@ INTEGRITY_CASES = (
         "replay_with_more",
         "A file lies beside a replay's record that the record does not name.",
         _replay_content(METRICS, "outputs/z.json"),
+    ),
+    _invalid(
+        "integrity",
+        "R-4.33",
+        "signature_malformed",
+        "TAMPERED",
+        "A file in signatures/ is no SSH signature.",
+        lambda: signed(b"no signature\n"),
+    ),
+    _invalid(
+        "integrity",
+        "V24",
+        "signature_for_other_purpose",
+        "TAMPERED",
+        "A signature was made for the namespace file.",
+        lambda: signed(armoured(b"file")),
+    ),
+    Case(
+        "integrity",
+        "signature_without_subject",
+        "V24",
+        "valid",
+        "INTACT",
+        "A signature over something that is not in the file vouches for nothing.",
+        lambda: signed(armoured(b"reprobundle"), subject=WRONG),
     ),
     Case(
         "integrity",

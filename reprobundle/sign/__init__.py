@@ -1,0 +1,1 @@
+"""SSH signatures over a bundle or a replay, made and checked by OpenSSH."""
