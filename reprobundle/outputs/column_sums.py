@@ -22,7 +22,7 @@ _BLOCK = 4096
 # Subsets of what `read_cell` takes for numbers, without choices that a match that fails
 # would have to try in turn.
 _DECIMAL = re.compile(
-    r"[+-]?(?:[0-9]{1,100}\.[0-9]{0,100}|\.[0-9]{1,100})(?:[eE][+-]?[0-9]{1,5})?",
+    r"[+-]?(?:(?:0|[1-9][0-9]{0,99})\.[0-9]{0,100}|\.[0-9]{1,100})(?:[eE][+-]?[0-9]{1,5})?",
     re.ASCII,
 )
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,99}", re.ASCII)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cuda.test_bundles import call, reference
-
 pytestmark = pytest.mark.cuda
 torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():
     pytest.skip("no CUDA device", allow_module_level=True)
+
+from tests.cuda.test_bundles import call, reference  # noqa: E402 - skips without a GPU
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -137,9 +138,11 @@ def test_a_reduced_run_is_told_what_it_leaves_out(tmp_path, monkeypatch, capsys)
         "import sys, torch\nd = sys.argv[1]\nx = torch.zeros(1 << 20).to(d)\n"
         "torch.mode(x + 1)[0] * 2\ntorch.nn.Linear(4, 4).to(d)(x[:4])\n"
     )
-    assert call(["forecast", "--json", "--", "python", "full.py", "{device}"]) == 10
+    assert (
+        call(["forecast", "--json", "--", sys.executable, "full.py", "{device}"]) == 10
+    )
     (tmp_path / "full.json").write_text(capsys.readouterr().out)
-    arguments = ["--against", "full.json", "--", "python", "sized.py", "{device}"]
+    arguments = ["--against", "full.json", "--", sys.executable, "sized.py", "{device}"]
     assert call(["forecast", "--json", *arguments]) == 11
     compared = json.loads(capsys.readouterr().out)["compared"]
     assert compared["other"] == ["python", "full.py", "{device}"]
