@@ -128,3 +128,12 @@ def test_the_cpu_is_never_waited_for_and_never_missing():
     assert cpu.is_used(frozenset())
     assert dict(cpu.counters(whole=True)) == {}
     assert cpu.obstacle(Machine(platform="darwin", run=lambda argv: "")) is None
+
+
+def test_cuda_is_asked_by_the_function_that_was_there_before_a_mapping():
+    torch = fake(cuda="13.0")
+    torch.cuda.is_initialized = lambda: False
+    cuda = next(kind for kind in device_kinds(torch) if kind.name == "cuda")
+    torch.cuda.is_initialized = lambda: True  # as --map-device answers
+    assert not cuda.is_used(frozenset())
+    assert not cuda.held_tensors()

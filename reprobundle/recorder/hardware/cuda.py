@@ -36,10 +36,12 @@ class Cuda:
         self.starts_unseen = bool(
             getattr(version, "cuda", None) or getattr(version, "hip", None)
         )
+        # The function itself: a mapped run puts one in its place that always says yes.
+        self._is_initialized = torch.cuda.is_initialized
 
     def is_used(self, seen: AbstractSet[str]) -> bool:
         """Tell whether the user's code has initialised CUDA in this process."""
-        return self.starts_unseen and bool(self._torch.cuda.is_initialized())
+        return self.starts_unseen and bool(self._is_initialized())
 
     def held_tensors(self) -> bool:
         """Tell whether CUDA was initialised."""
