@@ -70,6 +70,21 @@ def with_array_changed(output: Output, data: bytes, change: Change) -> bytes:
     return bytes(save({**arrays, name: change(arrays[name])}))
 
 
+def with_every_array_changed(output: Output, data: bytes, change: Change) -> bytes:
+    """Return `data` with all of its arrays changed.
+
+    Raises:
+        NotPossibleError: Not all of them are float arrays that are not empty.
+    """
+    if not all(_is_changeable(array.dtype, array.shape) for array in output.arrays):
+        raise NotPossibleError(f"{output.name} holds other arrays than floats")
+    if output.format == "npy":
+        return with_array_changed(output, data, change)
+    from safetensors.numpy import load, save
+
+    return bytes(save({name: change(array) for name, array in load(data).items()}))
+
+
 def with_sample_changed(data: bytes) -> bytes:
     """Return a sample of an array with another value at its first place.
 

@@ -26,14 +26,17 @@ from reprobundle.verify.selftest.mutation import Made, Mutation, NotPossibleErro
 from reprobundle.verify.selftest.subject import Subject, described, reference_member
 
 
-def _values(change: values.Change) -> Callable[[Subject], Iterator[Made]]:
-    """Return what changes the first float array on both sides."""
+def _values(
+    change: values.Change, *, every: bool = False
+) -> Callable[[Subject], Iterator[Made]]:
+    """Return what changes a float array on both sides, or every array of an output."""
+    changed = values.with_every_array_changed if every else values.with_array_changed
 
     def make(subject: Subject) -> Iterator[Made]:
         output = values.float_output(subject.reference, subject.sealed.policy)
         member = values.arrays_member(output)
         path = reference_member(member)
-        data = values.with_array_changed(output, subject.read(path), change)
+        data = changed(output, subject.read(path), change)
         new = described(subject.folder, output, data, member)
         if output.arrays_member:
             # The checkpoint itself stays as it is: nobody opens it.
@@ -182,7 +185,7 @@ BOTH_SIDES_MUTATIONS = (
         "zeros-on-both-sides",
         "zeros in the place of every value of reference and replay",
         ids("output-all-zero"),
-        _values(values.zeros),
+        _values(values.zeros, every=True),
     ),
     Mutation(
         "empty-on-both-sides",
