@@ -37,11 +37,13 @@ class Cuda:
             getattr(version, "cuda", None) or getattr(version, "hip", None)
         )
         # The function itself: a mapped run puts one in its place that always says yes.
-        self._is_initialized = torch.cuda.is_initialized
+        self._is_initialized = getattr(torch.cuda, "is_initialized", None)
 
     def is_used(self, seen: AbstractSet[str]) -> bool:
         """Tell whether the user's code has initialised CUDA in this process."""
-        return self.starts_unseen and bool(self._is_initialized())
+        if not self.starts_unseen or self._is_initialized is None:
+            return False
+        return bool(self._is_initialized())
 
     def held_tensors(self) -> bool:
         """Tell whether CUDA was initialised."""
