@@ -77,9 +77,8 @@ def parse_signature(data: bytes, *, where: str) -> SshSignature:
     Raises:
         DocumentError: It is no SSH signature.
     """
-    lines = data.split()
     text = data.strip()
-    if not (text.startswith(_BEGIN) and text.endswith(_END) and len(lines) > 6):
+    if not (text.startswith(_BEGIN) and text.endswith(_END)):
         raise _no_signature(where)
     body = text[len(_BEGIN) : -len(_END)]
     try:

@@ -49,7 +49,8 @@ class SignatureResult(
             what is there; ``other-namespace`` if it was made for another
             purpose; ``malformed`` if it is no such signature; ``without-subject`` if
             what it signs is not in the file.
-        signer: Name of the key's owner in the list of signers; empty unless known.
+        signer: All names that the list of signers gives the key, ``, `` between them;
+            empty unless known.
         reason: Why it is not ``known``.
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +15,12 @@ from reprobundle.errors import (
 from reprobundle.format.attach import attach_signature
 from reprobundle.format.integrity import check_digests, check_replay_digests
 from reprobundle.format.reader import Bundle, ReplayFile, open_any
-from reprobundle.format.signature import SshSignature, parse_signature, subject_of
+from reprobundle.format.signature import (
+    LIMIT_BYTES,
+    SshSignature,
+    parse_signature,
+    subject_of,
+)
 from reprobundle.sign import ssh_keygen
 from reprobundle.sign.subjects import (
     Subject,
@@ -130,16 +136,14 @@ def _refuse_damaged(file: ReplayFile) -> None:
 
 def _signers(file: ReplayFile) -> set[tuple[str, str]]:
     """Return who signed what already: ids and fingerprints as the signatures say."""
-    return {
-        (subject_of(name), _stated_fingerprint(file, name)) for name in file.signatures
-    }
-
-
-def _stated_fingerprint(file: ReplayFile, name: str) -> str:
-    try:
-        return parse_signature(file.read_unsealed(name), where=name).fingerprint
-    except BundleError as error:  # what it is instead, verify will say
-        return str(error)
+    there = set()
+    for name in file.signatures:
+        # What is no signature is for verify to tell.
+        with contextlib.suppress(BundleError):
+            data = file.read_unsealed(name, limit_bytes=LIMIT_BYTES)
+            stated = parse_signature(data, where=name)
+            there.add((subject_of(name), stated.fingerprint))
+    return there
 
 
 def _make(key: Path, subject: Subject) -> bytes:

@@ -6,14 +6,22 @@ host publishes them for one person, whose name is then that of the file.
 
 from __future__ import annotations
 
+import base64
+import binascii
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from reprobundle.errors import BadCallError
 from reprobundle.format.atomic import explained
+from reprobundle.format.signature import fingerprint
 
 _LIMIT_BYTES = 4 << 20
+_LINE = re.compile(
+    r"""("(?P<quoted>[^"]*)"|(?P<names>\S+))\s.*?"""
+    r"""(?:ssh-|ecdsa-sha2-|sk-ssh-|sk-ecdsa-)\S+\s+(?P<key>[A-Za-z0-9+/]+=*)"""
+)
 _KEY_TYPES = ("ssh-", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-")
 
 
@@ -50,6 +58,31 @@ def stated_signers(
     if revoked is not None and not revoked.is_file():
         raise BadCallError(f"no list of withdrawn keys at {str(revoked)!r}")
     return Signers(read_signers(paths), revoked, at)
+
+
+def names_of_key(document: bytes, key: str) -> list[str]:
+    """Return every name that a list gives one key, on whatever line.
+
+    It tells who is the same person; whether the key counts, only ssh-keygen says.
+
+    Args:
+        document: In the form of allowed_signers.
+        key: Fingerprint of the key.
+    """
+    names: list[str] = []
+    for line in document.decode("utf-8", "replace").splitlines():
+        match = _LINE.match(line)
+        if match and _fingerprint_of(match["key"]) == key:
+            listed = match["quoted"] or match["names"]
+            names += [name.strip() for name in listed.split(",")]
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def _fingerprint_of(key: str) -> str:
+    try:
+        return fingerprint(base64.b64decode(key, validate=True))
+    except binascii.Error:
+        return ""
 
 
 def read_signers(paths: Iterable[Path]) -> bytes:

@@ -95,16 +95,22 @@ def _level(people: int) -> AssuranceLevel:
 
 
 def _persons(known: Sequence[SignatureResult]) -> dict[str, str]:
-    """Return for each name the first name of the same person.
+    """Return for each signer the first signer that is the same person.
 
-    Two names are one person if a key signed under both of them.
+    Two signers are one person if they share a name or a key. A signer is all names
+    that the list gives a key.
     """
     person = {one.signer: one.signer for one in known}
     for first, second in combinations(known, 2):
-        if first.fingerprint == second.fingerprint:
+        same_key = first.fingerprint == second.fingerprint
+        if same_key or _names(first) & _names(second):
             kept, gone = person[first.signer], person[second.signer]
             person = {k: kept if v == gone else v for k, v in person.items()}
     return person
+
+
+def _names(one: SignatureResult) -> set[str]:
+    return set(one.signer.split(", "))
 
 
 def _why_unsigned(results: Sequence[SignatureResult]) -> str:

@@ -22,6 +22,7 @@ from reprobundle.format.attach import (
 from reprobundle.format.journal import journal_path
 from reprobundle.format.reader import open_bundle, open_replay_file
 from reprobundle.format.signature import parse_signature
+from reprobundle.sign import examine
 from reprobundle.sign.sign import default_key, sign
 from reprobundle.sign.signers import stated_signers
 from tests.verify.builder import FAR, SCRIPT, Bench, Run, outputs
@@ -364,3 +365,65 @@ def test_what_is_no_signature_is_refused(keys, change):
     assert parse_signature(good, where="s").key_type == "ssh-ed25519"
     with pytest.raises(DocumentError, match="no SSH signature"):
         parse_signature(CHANGES[change](good), where="s")
+
+
+def add(path, names, key):
+    public = " ".join(key.with_suffix(".pub").read_text().split()[:2])
+    path.write_text(path.read_text() + f"{names} {public}\n")
+
+
+def test_a_line_of_several_names_knows_each_of_them(bench, keys, tmp_path):
+    sign(bench.path, keys["alice"])
+    signers = tmp_path / "signers"
+    signers.touch()
+    add(signers, "alice@lab,alice@home", keys["alice"])
+    report = verified(bench, signers)
+    assert standings(report) == ["known"]
+    assert report.signatures[0].signer == "alice@lab, alice@home"
+
+
+@pytest.mark.parametrize("lines", ["one line", "two lines"])
+def test_whoever_shares_one_of_several_names_with_the_author_is_the_author(
+    bench, keys, tmp_path, lines
+):
+    sign(bench.path, keys["alice"])
+    bench.replay()
+    sign(bench.path, keys["bob"], replays=("newest",))
+    signers = tmp_path / "signers"
+    signers.touch()
+    if lines == "one line":
+        add(signers, "alice@lab,alice@home", keys["alice"])
+    else:
+        add(signers, "alice@lab", keys["alice"])
+        add(signers, "alice@home", keys["alice"])
+    add(signers, "alice@home", keys["bob"])
+    report = verified(bench, signers)
+    assert standings(report) == ["known", "known"]
+    assert report.assurance.level == "self-attested"
+
+
+def test_more_signatures_than_are_looked_at_are_not_checked(
+    bench, keys, listed, monkeypatch
+):
+    monkeypatch.setattr(examine, "MOST_SIGNATURES", 1)
+    sign(bench.path, keys["alice"])
+    sign(bench.path, keys["bob"])
+    report = verified(bench, listed(alice="", bob=""))
+    assert standings(report) == ["known", "not-tested"]
+    assert outcome(report, "signature-holds") == {"pass", "not-checked"}
+    assert "only the first 1" in report.signatures[1].reason
+
+
+def test_a_signature_over_a_damaged_record_is_no_reason_to_stop(bench, keys):
+    replay = bench.replay()
+    sign(bench.path, keys["bob"], replays=(replay,))
+    with open_bundle(bench.path) as bundle:
+        name = f"replays/{replay}/record.json"
+        entry = next(one for one in bundle.entries if one.name == name)
+    data = bytearray(bench.path.read_bytes())
+    data[entry.data_offset + 5] ^= 1
+    bench.path.write_bytes(data)
+    report = bench.verify()
+    assert standings(report) == ["without-subject"]
+    assert outcome(report, "replay-name") == {"fail"}
+    assert report.exit_status == 21
