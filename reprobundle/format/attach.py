@@ -199,7 +199,7 @@ def detach_replay(bundle_path: Path, identifier: str) -> None:
             names.add(acceptance_name(identifier))
         else:
             names.update(bundle.replay_entries(identifier))
-        _remove(descriptor, bundle, names)
+        _remove(bundle_path, descriptor, bundle, names)
 
 
 def detach_signature(path: Path, name: str) -> None:
@@ -214,18 +214,18 @@ def detach_signature(path: Path, name: str) -> None:
     with locked(path) as descriptor, open_any(path) as file:
         if name not in file.signatures:
             raise MissingMemberError(f"no signature {name[:100]!r}", rule="R-4.31")
-        _remove(descriptor, file, {name})
+        _remove(path, descriptor, file, {name})
 
 
-def _remove(descriptor: int, file: ReplayFile, names: set[str]) -> None:
-    """Write the end of `file` anew without the entries called `names`."""
+def _remove(path: Path, descriptor: int, file: ReplayFile, names: set[str]) -> None:
+    """Write the end of the file at `path` anew without the entries called `names`."""
     entries = file.entries
     first = next(n for n, entry in enumerate(entries) if entry.name in names)
     offset = entries[first].offset
     archive = ArchiveWriter(descriptor, offset=offset, entries=entries[:first])
     with (
-        explained(f"cannot detach from {str(file.path)!r}"),
-        undoable(file.path, descriptor, offset, file.anchor) as read_old,
+        explained(f"cannot detach from {str(path)!r}"),
+        undoable(path, descriptor, offset, file.anchor) as read_old,
     ):
         for entry in entries[first:]:
             if entry.name in names:

@@ -11,7 +11,7 @@ from reprobundle.format import frames, limits
 from reprobundle.format.archive import Entry
 from reprobundle.format.digests import digest_bytes
 from reprobundle.format.frames import Span
-from reprobundle.format.structure import read_exactly
+from reprobundle.format.source import ByteSource, read_exactly
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -30,7 +30,7 @@ class Content(NamedTuple):
         chunks: Sealed BLAKE3 of each chunk, if there are several.
     """
 
-    file: io.FileIO
+    file: ByteSource
     name: str
     entry: Entry
     size_bytes: int
@@ -70,7 +70,7 @@ class Content(NamedTuple):
 
     def stored(self, span: Span) -> bytes:
         """Return the stored bytes of one chunk."""
-        return read_exactly(self.file.fileno(), span.offset, span.length)
+        return read_exactly(self.file, span.offset, span.length)
 
     def decode(self, stored: bytes, span: Span) -> bytes:
         """Return the plain bytes of a chunk's stored ones."""

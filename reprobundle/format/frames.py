@@ -9,14 +9,13 @@ Source: RFC 8878, section 3.1.1; spec.md, "Compressed members".
 
 from __future__ import annotations
 
-import io
-import os
 import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from reprobundle.errors import StructureError
 from reprobundle.format import limits
+from reprobundle.format.source import ByteSource
 
 if TYPE_CHECKING:
     import zstandard
@@ -112,12 +111,12 @@ def worth_compressing(read_at: ReadAt, size_bytes: int) -> bool:
 
 
 def find_spans(
-    file: io.FileIO, start: int, end: int, size_bytes: int, *, where: str
+    source: ByteSource, start: int, end: int, size_bytes: int, *, where: str
 ) -> Iterator[Span]:
     """Yield the frames that lie in ``start:end`` of a file, without decoding them.
 
     Args:
-        file: The open file; once it is closed, no further frame is found.
+        source: The open file; once it is closed, no further frame is found.
         start: Where the member's stored bytes start.
         end: Where they end.
         size_bytes: Its plain size; it decides how much each frame must hold.
@@ -131,7 +130,7 @@ def find_spans(
     done = 0
     while done < size_bytes:
         expected = min(limits.CHUNK_BYTES, size_bytes - done)
-        length = _frame_length(file.fileno(), offset, end, expected, where)
+        length = _frame_length(source, offset, end, expected, where)
         yield Span(offset, length, expected)
         offset += length
         done += expected
@@ -141,13 +140,13 @@ def find_spans(
 
 
 def _frame_length(
-    descriptor: int, start: int, end: int, expected: int, where: str
+    source: ByteSource, start: int, end: int, expected: int, where: str
 ) -> int:
-    head = os.pread(descriptor, min(HEADER_BYTES, end - start), start)
+    head = source.read_at(start, min(HEADER_BYTES, end - start))
     header_bytes = _check_header(head, expected, where)
     offset = start + header_bytes
     for _ in range(BLOCK_COUNT):
-        raw = os.pread(descriptor, BLOCK_HEADER_BYTES, offset)
+        raw = source.read_at(offset, BLOCK_HEADER_BYTES)
         header = int.from_bytes(raw, "little")
         kind, size_bytes = header >> 1 & 3, header >> 3
         stored = 1 if kind == _RLE else size_bytes

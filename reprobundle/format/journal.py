@@ -20,7 +20,7 @@ from reprobundle.errors import BadCallError, BundleError, StructureError
 from reprobundle.format.archive import write_all
 from reprobundle.format.atomic import explained, replacing, sync, sync_folder
 from reprobundle.format.content import Content
-from reprobundle.format.structure import read_exactly
+from reprobundle.format.source import LocalFile, read_exactly
 
 _HEADER = struct.Struct("<8sQQQQ32s32s")
 _MAGIC = b"RPBJRNL1"
@@ -80,7 +80,7 @@ def undoable(
     _write_journal(journal, descriptor, offset, anchor)
     try:
         with journal.open("rb", buffering=0) as stream:
-            kept = stream.fileno()
+            kept = LocalFile(stream)
             yield lambda start, count: read_exactly(
                 kept, _HEADER.size + start - offset, count
             )

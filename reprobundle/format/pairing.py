@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Sequence
 
@@ -11,6 +10,7 @@ from reprobundle.format import limits
 from reprobundle.format.archive import Entry
 from reprobundle.format.content import Content
 from reprobundle.format.manifest import ALWAYS_RAW, MANIFEST_PATH, Member
+from reprobundle.format.source import ByteSource
 
 RECORD_NAME = "record.json"
 
@@ -20,7 +20,7 @@ _REPLAY = re.compile(r"replays/([0-9a-f]{64})/(.+)", re.DOTALL)
 
 
 def pair_members(
-    file: io.FileIO, members: Sequence[Member], entries: Sequence[Entry]
+    file: ByteSource, members: Sequence[Member], entries: Sequence[Entry]
 ) -> dict[str, Content]:
     """Return the content of each member, by path; every entry belongs to one.
 
@@ -122,7 +122,7 @@ def _is_alone(name: str) -> bool:
     return bool(_SIGNATURE.fullmatch(name) or _ACCEPTANCE.fullmatch(name))
 
 
-def _content(file: io.FileIO, member: Member, entry: Entry) -> Content:
+def _content(file: ByteSource, member: Member, entry: Entry) -> Content:
     compressed = entry.name != member.path
     if not compressed and entry.size_bytes != member.size_bytes:
         message = f"{entry.size_bytes:,} bytes, the manifest says {member.size_bytes:,}"

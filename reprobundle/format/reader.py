@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
-import stat
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import BinaryIO, TypeVar, cast
@@ -22,7 +20,6 @@ from reprobundle.errors import (
 )
 from reprobundle.format import limits
 from reprobundle.format.archive import LOCAL, Entry
-from reprobundle.format.atomic import explained
 from reprobundle.format.content import Content, ContentStream
 from reprobundle.format.digests import digest_bytes
 from reprobundle.format.extraction import extract
@@ -44,11 +41,13 @@ from reprobundle.format.pairing import (
     pair_members,
     record_id,
 )
+from reprobundle.format.source import ByteSource, Place, open_source, read_exactly
 from reprobundle.format.structure import (
     Directory,
+    derive_structure,
+    prove_entry,
     prove_structure,
     read_directory,
-    read_exactly,
 )
 
 __all__ = [
@@ -59,6 +58,7 @@ __all__ = [
     "extract",
     "open_any",
     "open_bundle",
+    "open_listing",
     "open_replay_file",
 ]
 
@@ -71,7 +71,7 @@ class ReplayFile:
     """An open archive of replays whose structure has been proven.
 
     Attributes:
-        path: The file.
+        path: The file, here or elsewhere.
         size_bytes: Its size.
         entries: Every entry of the archive, in the order in which they lie.
         replay_ids: Record ids of its replays, in the order of attaching.
@@ -81,11 +81,15 @@ class ReplayFile:
     """
 
     def __init__(
-        self, path: Path, file: io.FileIO, entries: Sequence[Entry], sealed_count: int
+        self,
+        path: Path | Place,
+        file: ByteSource,
+        entries: Sequence[Entry],
+        sealed_count: int,
     ) -> None:
         """Take an open file; `entries` from `sealed_count` on are outside the seal."""
         self.path = path
-        self.size_bytes = os.fstat(file.fileno()).st_size
+        self.size_bytes = file.size_bytes
         self.entries = tuple(entries)
         self._file = file
         unsealed = entries[sealed_count:]
@@ -174,34 +178,48 @@ class ReplayFile:
             raise MissingMemberError(
                 f"no file {name!r} outside the seal", rule="R-4.31"
             )
-        return self._unsealed[name]
+        return self._given_out(self._unsealed[name])
+
+    def _given_out(self, content: Content) -> Content:
+        """Return `content`, whose place in the file is proven."""
+        return content
 
 
 class Bundle(ReplayFile):
-    """An open bundle whose structure has been proven; made by `open_bundle`.
+    """An open bundle; made by `open_bundle` or `open_listing`.
 
     Attributes:
-        path: The file.
+        path: The file, here or elsewhere.
         id: Bundle id, BLAKE3 of the manifest.
         manifest: The manifest.
         members: Path → member, in layout order, without the manifest itself.
         size_bytes: Size of the bundle file.
         newer_minor: Whether it follows a newer 1.x and may hold facts that this
             reader does not know.
+        proven: Whether all of its structure has been proven. If not, only the
+            directory was, and the header before a content is when that is asked for.
         replay_ids: Record ids of the attached replays, in the order of attaching.
         signatures: Names of the unsealed files below ``signatures/``.
         acceptance_ids: Ids of the attached acceptance records, in that order too.
     """
 
-    def __init__(self, path: Path, file: io.FileIO, entries: Sequence[Entry]) -> None:
-        """Take an open file whose entries have been proven."""
+    def __init__(
+        self,
+        path: Path | Place,
+        file: ByteSource,
+        entries: Sequence[Entry],
+        *,
+        proven: bool = True,
+    ) -> None:
+        """Take an open file whose entries have been proven, or its directory only."""
+        self.proven = proven
         position = [entry.name for entry in entries].index(MANIFEST_PATH)
         super().__init__(path, file, entries, position + 1)
         entry = entries[position]
         check_aligned(entry)
         content = Content(file, MANIFEST_PATH, entry, entry.size_bytes)
         _check_size(content, limits.DOCUMENT_BYTES)
-        data = content.read()
+        data = self._given_out(content).read()
         if zlib.crc32(data) != entry.crc32:
             # Nothing else seals the manifest but the id, which comes from elsewhere.
             raise StructureError(
@@ -257,11 +275,19 @@ class Bundle(ReplayFile):
             return self._manifest
         if path not in self._sealed:
             raise MissingMemberError(f"no member {path!r}", rule="R-4.31")
-        return self._sealed[path]
+        return self._given_out(self._sealed[path])
+
+    def _given_out(self, content: Content) -> Content:
+        if not self.proven:
+            prove_entry(self._file, content.entry)
+        return content
 
 
-def open_bundle(path: Path) -> Bundle:
+def open_bundle(path: Path | Place) -> Bundle:
     """Open the bundle at `path` after proving its structure.
+
+    One that lies elsewhere is fetched as a whole, once its directory and manifest are
+    known to be those of a bundle.
 
     Raises:
         NotABundleError: The file is something else, empty or cut short.
@@ -269,18 +295,34 @@ def open_bundle(path: Path) -> Bundle:
         BundleError: Its structure, names, limits or manifest are not as they must be.
         EnvironmentUnusableError: The file cannot be read.
     """
-    file = _open_file(path)
-    try:
-        directory = read_directory(file.fileno(), os.fstat(file.fileno()).st_size)
-        _refuse_other_formats(file, directory)
-        return Bundle(path, file, _prove(file, directory))
-    except BundleError as error:
-        file.close()
-        explain_interrupted(path, error)
-        raise
-    except BaseException:
-        file.close()
-        raise
+
+    def proven(source: ByteSource) -> Bundle:
+        if not source.at_hand:
+            _listed(path, source)
+            source.fetch_all()
+        directory = read_directory(source)
+        _refuse_other_formats(source, directory)
+        return Bundle(path, source, _prove(source, directory))
+
+    return _open(path, proven)
+
+
+def open_listing(path: Path | Place) -> Bundle:
+    """Open the bundle at `path` for parts of it.
+
+    Of one that lies elsewhere only the end is read now: the directory is proven, and
+    that everything has its place by it. The header before a content is proven when the
+    content is asked for. One that lies here is opened as by `open_bundle`.
+
+    Raises:
+        NotABundleError: The file is something else, empty or cut short.
+        UnsupportedVersionError: It follows a newer major version.
+        BundleError: What was read of it is not as it must be.
+        EnvironmentUnusableError: The file cannot be read.
+    """
+    if isinstance(path, Path):
+        return open_bundle(path)
+    return _open(path, lambda source: _listed(path, source))
 
 
 def open_replay_file(path: Path) -> ReplayFile:
@@ -291,16 +333,26 @@ def open_replay_file(path: Path) -> ReplayFile:
         BundleError: Its structure, names or limits are not as they must be.
         EnvironmentUnusableError: The file cannot be read.
     """
-    file = _open_file(path)
+    return _open(
+        path,
+        lambda source: ReplayFile(
+            path, source, _prove(source, read_directory(source)), 0
+        ),
+    )
+
+
+def _open(path: Path | Place, read: Callable[[ByteSource], Opened]) -> Opened:
+    """Return what `read` makes of a file; it is closed again if that fails."""
+    source = open_source(path)
     try:
-        directory = read_directory(file.fileno(), os.fstat(file.fileno()).st_size)
-        return ReplayFile(path, file, _prove(file, directory), 0)
+        return read(source)
     except BundleError as error:
-        file.close()
-        explain_interrupted(path, error)
+        source.close()
+        if isinstance(path, Path):
+            explain_interrupted(path, error)
         raise
     except BaseException:
-        file.close()
+        source.close()
         raise
 
 
@@ -321,20 +373,19 @@ def open_any(path: Path) -> ReplayFile:
             raise error from None
 
 
-def _open_file(path: Path) -> io.FileIO:
-    with explained(f"cannot read {str(path)!r}"):
-        # Asked before opening: to open a pipe would wait for its other end.
-        if stat.S_ISFIFO(path.stat().st_mode):
-            raise NotABundleError("no file but a pipe", rule="R-4.1")
-        return path.open("rb", buffering=0)
-
-
-def _prove(file: io.FileIO, directory: Directory) -> list[Entry]:
+def _prove(source: ByteSource, directory: Directory) -> list[Entry]:
     check_names(entry.name for entry in directory.entries)
-    return prove_structure(file.fileno(), directory)
+    return prove_structure(source, directory)
 
 
-def _refuse_other_formats(file: io.FileIO, directory: Directory) -> None:
+def _listed(path: Path | Place, source: ByteSource) -> Bundle:
+    directory = read_directory(source)
+    _refuse_other_formats(source, directory)
+    check_names(entry.name for entry in directory.entries)
+    return Bundle(path, source, derive_structure(directory), proven=False)
+
+
+def _refuse_other_formats(source: ByteSource, directory: Directory) -> None:
     """Refuse a ZIP file that is no bundle, or one of a newer major version.
 
     It looks at the manifest before anything is proven: a newer major version may have
@@ -352,10 +403,10 @@ def _refuse_other_formats(file: io.FileIO, directory: Directory) -> None:
     if entry.size_bytes > limits.DOCUMENT_BYTES or entry.offset > directory.offset:
         return
     with contextlib.suppress(NotABundleError, DocumentError, LimitError):
-        head = read_exactly(file.fileno(), entry.offset, LOCAL.size)
+        head = read_exactly(source, entry.offset, LOCAL.size)
         name_bytes, extra_bytes = LOCAL.unpack(head)[-2:]
         start = entry.offset + LOCAL.size + name_bytes + extra_bytes
-        decode_version(read_exactly(file.fileno(), start, entry.size_bytes))
+        decode_version(read_exactly(source, start, entry.size_bytes))
 
 
 def _check_size(content: Content, limit_bytes: int) -> None:

@@ -7,9 +7,10 @@ manifest's version: a newer major version may have other rules.
 
 from __future__ import annotations
 
-import os
 import struct
 from typing import NamedTuple
+
+import msgspec
 
 from reprobundle.errors import (
     LimitError,
@@ -18,6 +19,7 @@ from reprobundle.errors import (
 )
 from reprobundle.format import archive, limits
 from reprobundle.format.archive import Entry
+from reprobundle.format.source import ByteSource, read_exactly
 from reprobundle.format.structure_errors import (
     bad_count,
     bad_zip64,
@@ -48,8 +50,8 @@ class Directory(NamedTuple):
     tail: bytes
 
 
-def read_directory(descriptor: int, size_bytes: int) -> Directory:
-    """Return the directory of the file open at `descriptor`.
+def read_directory(source: ByteSource) -> Directory:
+    """Return the directory of an open file.
 
     Raises:
         NotABundleError: It is no ZIP file, or one that was cut short.
@@ -57,7 +59,7 @@ def read_directory(descriptor: int, size_bytes: int) -> Directory:
         StructureError: Its end records contradict the file or each other.
         UnsafeNameError: Never; names are the caller's to check.
     """
-    tail = _read_end(descriptor, size_bytes)
+    tail = _read_end(source)
     count, directory_bytes, offset, tail = _parse_end(tail)
     if count > limits.ENTRY_COUNT:
         message = f"{count:,} entries stated, at most {limits.ENTRY_COUNT:,} are read"
@@ -68,7 +70,7 @@ def read_directory(descriptor: int, size_bytes: int) -> Directory:
             f"{limits.DIRECTORY_BYTES:,} are read"
         )
         raise LimitError(message, rule="R-4.4")
-    start_of_end = size_bytes - len(tail)
+    start_of_end = source.size_bytes - len(tail)
     if offset + directory_bytes != start_of_end:
         raise StructureError(
             f"the directory is said to end at byte {offset + directory_bytes:,}, "
@@ -76,11 +78,11 @@ def read_directory(descriptor: int, size_bytes: int) -> Directory:
             rule="R-4.5",
             advice="the file is incomplete or something was put into it",
         )
-    data = read_exactly(descriptor, offset, directory_bytes)
+    data = read_exactly(source, offset, directory_bytes)
     return Directory(_parse_records(data, count), offset, data, tail)
 
 
-def prove_structure(descriptor: int, directory: Directory) -> list[Entry]:
+def prove_structure(source: ByteSource, directory: Directory) -> list[Entry]:
     """Return the entries of `directory`, each with its place in the file proven.
 
     Raises:
@@ -96,7 +98,7 @@ def prove_structure(descriptor: int, directory: Directory) -> list[Entry]:
                 rule="R-4.11",
                 where=entry.name,
             )
-        known, header_bytes = _prove_local(descriptor, entry, directory.offset)
+        known, header_bytes = _prove_local(source, entry, directory.offset)
         proven.append(known)
         position += header_bytes + entry.size_bytes
     if position != directory.offset:
@@ -105,40 +107,67 @@ def prove_structure(descriptor: int, directory: Directory) -> list[Entry]:
             f"{directory.offset:,}",
             rule="R-4.11",
         )
-    if archive.closing_bytes(proven, directory.offset) != (
-        directory.data + directory.tail
-    ):
-        raise explain_directory(directory.entries, directory.data)
+    _prove_directory(proven, directory)
     return proven
 
 
-def read_exactly(descriptor: int, offset: int, count: int) -> bytes:
-    """Return `count` bytes from `offset` on.
+def derive_structure(directory: Directory) -> list[Entry]:
+    """Return the entries of `directory`, each with the place that it leaves for it.
+
+    Entries lie one behind another, so the directory alone says where each ends. What
+    stands there is not looked at: `prove_entry` compares the header of one.
 
     Raises:
-        NotABundleError: The file ends before.
+        StructureError: The directory is not in canonical form, or leaves bytes that
+            belong to no entry.
     """
-    pieces: list[bytes] = []
-    while count:
-        piece = os.pread(descriptor, min(count, 1 << 30), offset)
-        if not piece:
-            raise NotABundleError(
-                f"the file ends at byte {offset:,} while it is read", rule="R-4.1"
-            )
-        if len(piece) == count and not pieces:
-            return piece
-        pieces.append(piece)
-        offset += len(piece)
-        count -= len(piece)
-    return b"".join(pieces)
+    starts = [*(entry.offset for entry in directory.entries), directory.offset]
+    if starts[0]:
+        raise _no_entry_at("", 0)
+    derived = []
+    for entry, end in zip(directory.entries, starts[1:], strict=True):
+        padding = end - msgspec.structs.replace(entry, padding_bytes=0).end
+        if padding and not 4 <= padding <= archive.PADDING_LIMIT_BYTES:
+            raise _no_entry_at(entry.name, entry.end)
+        derived.append(msgspec.structs.replace(entry, padding_bytes=padding))
+    _prove_directory(derived, directory)
+    return derived
 
 
-def _read_end(descriptor: int, size_bytes: int) -> bytes:
+def prove_entry(source: ByteSource, entry: Entry) -> None:
+    """Compare the local header of one entry with what the directory says of it.
+
+    Raises:
+        StructureError: Any byte differs.
+    """
+    expected = archive.local_header(entry)
+    head = read_exactly(source, entry.offset, len(expected))
+    if head != expected:
+        raise explain_local(entry, head)
+
+
+def _prove_directory(entries: list[Entry], directory: Directory) -> None:
+    if archive.closing_bytes(entries, directory.offset) != (
+        directory.data + directory.tail
+    ):
+        raise explain_directory(directory.entries, directory.data)
+
+
+def _no_entry_at(name: str, offset: int) -> StructureError:
+    return StructureError(
+        f"from byte {offset:,} on, bytes belong to no entry or to two",
+        rule="R-4.11",
+        where=name,
+    )
+
+
+def _read_end(source: ByteSource) -> bytes:
     """Return the last bytes, proven to end in an end record without a comment."""
+    size_bytes = source.size_bytes
     if not size_bytes:
         raise NotABundleError("the file is empty", rule="R-4.1")
     length = min(_LONGEST_END_BYTES, size_bytes)
-    tail = read_exactly(descriptor, size_bytes - length, length)
+    tail = read_exactly(source, size_bytes - length, length)
     signature = archive.END_SIGNATURE.to_bytes(4, "little")
     end = tail[-archive.END.size :]
     if len(tail) >= archive.END.size and end.startswith(signature):
@@ -146,7 +175,7 @@ def _read_end(descriptor: int, size_bytes: int) -> bytes:
             raise StructureError("the end record states a comment", rule="R-4.2")
         return tail
     length = min(_COMMENT_BYTES + archive.END.size, size_bytes)
-    area = read_exactly(descriptor, size_bytes - length, length)
+    area = read_exactly(source, size_bytes - length, length)
     found = area.rfind(signature)
     if found >= 0:
         behind = length - found - archive.END.size
@@ -157,7 +186,7 @@ def _read_end(descriptor: int, size_bytes: int) -> bytes:
             rule="R-4.2" if behind > 0 else "R-4.1",
             advice="the file was changed or cut after it was written",
         )
-    raise not_a_zip(read_exactly(descriptor, 0, min(64, size_bytes)))
+    raise not_a_zip(read_exactly(source, 0, min(64, size_bytes)))
 
 
 def _parse_end(tail: bytes) -> tuple[int, int, int, bytes]:
@@ -230,11 +259,11 @@ def _decode_name(raw: bytes) -> str:
         ) from error
 
 
-def _prove_local(descriptor: int, entry: Entry, end: int) -> tuple[Entry, int]:
+def _prove_local(source: ByteSource, entry: Entry, end: int) -> tuple[Entry, int]:
     """Return `entry` with its padding, and the length of its proven local header."""
     least = archive.header_bytes(entry.name, entry.size_bytes, 0)
     most = min(least + archive.PADDING_LIMIT_BYTES, end - entry.offset)
-    head = os.pread(descriptor, max(most, 0), entry.offset)
+    head = source.read_at(entry.offset, max(most, 0))
     if len(head) < least or entry.offset + least + entry.size_bytes > end:
         raise StructureError(
             f"its {entry.size_bytes:,} bytes do not fit before the directory",

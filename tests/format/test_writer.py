@@ -31,6 +31,7 @@ from reprobundle.format.archive import ArchiveWriter, combine_crc32
 from reprobundle.format.canonical import encode
 from reprobundle.format.manifest import Manifest
 from reprobundle.format.reader import check_digests, open_bundle
+from reprobundle.format.source import LocalFile
 from reprobundle.format.structure import prove_structure, read_directory
 from reprobundle.format.writer import Source, write_bundle
 
@@ -394,9 +395,10 @@ def test_sizes_beyond_32_bits_are_written_in_zip64_form(tmp_path, monkeypatch):
                 writer.finish(zlib.crc32(data))
             else:
                 writer.add(name, data, aligned=False)
-        size_bytes = writer.close_directory()
-        directory = read_directory(stream.fileno(), size_bytes)
-        entries = prove_structure(stream.fileno(), directory)
+        writer.close_directory()
+        source = LocalFile(stream)
+        directory = read_directory(source)
+        entries = prove_structure(source, directory)
     assert [(e.name, e.size_bytes) for e in entries] == [
         (name, len(data)) for name, data in contents.items()
     ]
