@@ -129,8 +129,21 @@ def torch_probes(run: Run, platform: str) -> Iterator[Probe]:
     yield "mps.key", "availability", lambda: obstacle("key")
     yield "mps.cause", "availability", lambda: obstacle("cause")
     yield "mps.remedy", "availability", lambda: obstacle("remedy")
+    yield "mps.recommended_max_bytes", "torch.mps", lambda: working_set(torch())
     yield "cuda.available", "is_available()", lambda: torch().cuda.is_available()
     yield "cuda.cause", "availability", lambda: cuda("cause")
+
+
+def working_set(torch: Any) -> int:
+    """Return the bytes the GPU may hold without loss of speed, as Metal recommends.
+
+    Raises:
+        UnknownFactError: There is no MPS to ask; without one torch asks an allocator
+            that has no device.
+    """
+    if not torch.backends.mps.is_available():
+        raise UnknownFactError("MPS is not available")
+    return int(torch.mps.recommended_max_memory())
 
 
 def trial(torch: Any) -> str:

@@ -262,6 +262,29 @@ def test_memory_pressure_is_read_by_its_level(level, state, words):
     assert (pressure.state, pressure.got) == (state, words)
 
 
+def test_the_working_set_of_the_gpu_is_metals_own_figure():
+    facts = mac_facts(mps__recommended_max_bytes=12 << 30)
+    found = check(machine.memory(facts), "gpu-working-set")
+    assert (found.state, found.got) == ("ok", "12.0 GiB recommended by Metal")
+    unknown = mac_facts(mps__recommended_max_bytes="!torch before 2.5")
+    found = check(machine.memory(unknown), "gpu-working-set")
+    assert (found.state, found.got) == ("unknown", "torch before 2.5")
+    linux = check(machine.memory(mac_facts(os__system="Linux")), "gpu-working-set")
+    assert linux.state == "not-applicable"
+
+
+def test_without_mps_metal_is_not_asked_for_a_working_set():
+    def asked():
+        raise AssertionError("an allocator without a device was asked")
+
+    torch = SimpleNamespace(
+        backends=SimpleNamespace(mps=SimpleNamespace(is_available=lambda: False)),
+        mps=SimpleNamespace(recommended_max_memory=asked),
+    )
+    value, unknown = measured(lambda: examination.working_set(torch))
+    assert (value, unknown) == (None, "MPS is not available")
+
+
 def test_heavy_programs_are_named():
     facts = mac_facts(ps="  1.0 9000000 Docker\n")
     heavy = check(machine.memory(facts), "heavy-processes")

@@ -128,6 +128,10 @@ def test_a_mac_needs_memory_for_both_and_linux_for_the_host_alone(needs):
         for name in ("Linux", "Darwin")
     ]
     assert states == ["ok", "problem"]
+    small = {"os__system": "Darwin", "mps__recommended_max_bytes": 8 * GIB}
+    found = check(here(changed, **small), "bundle-memory")
+    assert found.state == "warn"
+    assert "8.00 GiB for the GPU" in found.got
 
 
 def test_withheld_data_are_named(needs):

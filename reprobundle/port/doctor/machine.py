@@ -144,6 +144,7 @@ def memory(facts: Facts) -> Iterator[DoctorCheck]:
         if known
         else facts.why("memory.total_bytes"),
     )
+    yield _working_set(facts)
     yield _pressure(facts)
     for name, fact in (
         ("heavy-processes", "state.large_processes"),
@@ -159,6 +160,18 @@ def memory(facts: Facts) -> Iterator[DoctorCheck]:
             or ("none" if value is not None else facts.why(fact)),
             remedy="end them before a measured run" if found else "",
         )
+
+
+def _working_set(facts: Facts) -> DoctorCheck:
+    """Return what the GPU may hold without loss of speed, as Metal recommends."""
+    value = facts.value("mps.recommended_max_bytes")
+    state: CheckState = "ok" if isinstance(value, int) else "unknown"
+    got = facts.why("mps.recommended_max_bytes")
+    if isinstance(value, int):
+        got = f"{value / 2**30:.1f} GiB recommended by Metal"
+    if facts.text("os.system") != "Darwin":
+        state, got = "not-applicable", "this is no Mac"
+    return DoctorCheck(group="memory", name="gpu-working-set", state=state, got=got)
 
 
 def _pressure(facts: Facts) -> DoctorCheck:

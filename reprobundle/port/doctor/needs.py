@@ -187,6 +187,9 @@ def _memory(facts: Facts, needs: Needs) -> DoctorCheck:
     room = min(rooms)
     got = f"{room / 2**30:.2f} GiB"
     state: CheckState = "ok" if wanted <= TIGHT_SHARE * room else "warn"
+    working_set = facts.value("mps.recommended_max_bytes")
+    if isinstance(working_set, int) and device > working_set:
+        state, got = "warn", f"{got}, of them {working_set / 2**30:.2f} GiB for the GPU"
     if wanted > room:
         state = "problem"
     return _check(name, state, got, said, "take a machine with more memory")
