@@ -7,6 +7,7 @@ import json
 import pytest
 
 from reprobundle.cli.group import run as call
+from reprobundle.errors import CommandFailedError
 from reprobundle.port.forecast.forecast import ForecastOptions, forecast
 from reprobundle.port.forecast.subject import typed
 from reprobundle.report.forecasted import render_forecast
@@ -78,6 +79,27 @@ def test_the_branch_of_an_invented_value_is_not_called_certain(invented):
 
 def test_an_optimizers_own_numbers_are_no_place(invented):
     assert not any(one.where == "invented.py:19" for one in invented.invented)
+
+
+def test_a_command_that_cannot_go_on_without_values_is_told_as_far_as_it_went(
+    tmp_path,
+):
+    (tmp_path / "a.py").write_text(
+        "import sys, torch\nx = torch.ones(3).to(sys.argv[1])\n"
+        "y = x * 2\nif (y > 1).sum().item() == 0:\n    raise SystemExit('no hits')\n"
+    )
+    subject = typed(("python", "a.py", "{device}"), tmp_path, variables())
+    report = forecast(subject, ForecastOptions(torch="2.13", dry=True))
+    assert report.exit_status == 11
+    assert "perhaps for want of values): no hits" in report.not_covered[0]
+    assert any("mul" in one.operator for one in report.operators)
+
+
+def test_a_dry_command_that_does_not_begin_is_no_forecast(tmp_path):
+    (tmp_path / "a.py").write_text("import torch\nraise SystemExit('nothing')\n")
+    subject = typed(("python", "a.py"), tmp_path, variables())
+    with pytest.raises(CommandFailedError, match="nothing"):
+        forecast(subject, ForecastOptions(dry=True))
 
 
 def test_a_model_larger_than_this_machine_is_forecast(tmp_path, monkeypatch, capsys):

@@ -29,7 +29,7 @@ from reprobundle.port.forecast.judging import (
 )
 from reprobundle.port.forecast.subject import Subject
 from reprobundle.port.forecast.watching import Watched, torch_of, watch
-from reprobundle.run.events import SteeredRefusalEvent
+from reprobundle.run.events import SteeredOperatorEvent, SteeredRefusalEvent
 
 Placed = TypeVar(
     "Placed",
@@ -87,15 +87,15 @@ def forecast(subject: Subject, options: ForecastOptions = _PLAIN) -> ForecastRep
         asked["refuse"] = sorted(refused_names(table_for(target)))
     watched = watch(subject, asked=asked, echo=options.echo)
     ended = bool(watched.exit_status) and _was_refused(watched)
+    gap = "what comes after the refusal that ended the command" if ended else ""
     if watched.exit_status and not ended:
-        raise _failed(watched, dry=options.dry)
-    ends = "what comes after the refusal that ended the command"
+        gap = _stopped(watched, dry=options.dry)
     report = judge(
         watched.processes,
         subject.command.argv,
         torch=options.torch,
         memory_bytes=options.memory_bytes,
-        gaps=(*subject.gaps, *((ends,) if ended else ())),
+        gaps=(*subject.gaps, *((gap,) if gap else ())),
         mode="dry" if options.dry else "run",
         ended=ended,
     )
@@ -122,14 +122,26 @@ def _was_refused(watched: Watched) -> bool:
     )
 
 
-def _failed(watched: Watched, *, dry: bool) -> CommandFailedError:
+def _stopped(watched: Watched, *, dry: bool) -> str:
+    """Return what a command that failed leaves unseen.
+
+    A dry run goes as far as it gets without values, and is never whole anyway.
+
+    Raises:
+        CommandFailedError: It was no dry run, or nothing was seen of it.
+    """
+    said = watched.last_words or "it printed no error"
+    seen = any(
+        isinstance(event, SteeredOperatorEvent) and event.steered
+        for process in watched.processes
+        for event in process.events
+    )
+    if dry and seen:
+        status = f"status {watched.exit_status}, perhaps for want of values"
+        return f"what comes after the command ended ({status}): {said}"
     advice = "a forecast needs a run on the CPU that goes to its end"
-    if dry:
-        advice = "a dry run has no values, and not every command goes without: try a "
-        advice += "smaller run without --dry"
-    return CommandFailedError(
-        f"the command ended with status {watched.exit_status}: "
-        f"{watched.last_words or 'it printed no error'}",
+    raise CommandFailedError(
+        f"the command ended with status {watched.exit_status}: {said}",
         status=watched.exit_status,
         advice=advice,
     )
