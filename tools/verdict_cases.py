@@ -258,7 +258,8 @@ def table(rows: Iterator[tuple[str, str, Report]]) -> str:
         likely = f"{causes[0].id}: `{command}`" if causes and command else ""
         likely = likely or (causes[0].id if causes else "")
         reason = report.reasons[0] if report.reasons else ""
-        short = reason.replace("|", "\\|")[:140]
+        # The interpreter's place is that of whoever made the table.
+        short = reason.replace(sys.executable, "python").replace("|", "\\|")[:140]
         case = case.replace("|", "\\|")
         likely = likely.replace("|", "\\|").replace("-case.rpb.zip", ".rpb.zip")
         cells = (example, case, report.verdict, str(report.exit_status), short, likely)

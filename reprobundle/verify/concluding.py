@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from reprobundle.format.findings import Finding, Judgement, SecondOpinion, Verdict
 from reprobundle.format.judged import EndResult
 from reprobundle.verify.acceptance import check_acceptance
@@ -28,6 +30,7 @@ from reprobundle.verify.restart import check_restart
 from reprobundle.verify.sealed import Sealed
 from reprobundle.verify.second_opinion import OwnPolicy, laid_over, second_opinion
 from reprobundle.verify.several_devices import check_references
+from reprobundle.verify.signatures import signed_by
 from reprobundle.verify.truth import check_truth
 from reprobundle.verify.verdict import (
     Decision,
@@ -176,7 +179,13 @@ class _Conclusion:
             tuple(self.found.findings),
             self._judge_plainly,
         )
-        self.found.acceptances, findings = check_accepted(known, accepted)
+        shown, findings = check_accepted(known, accepted)
+        self.found.acceptances = tuple(
+            msgspec.structs.replace(
+                one, signed_by=signed_by(self.found.signatures, one.id)
+            )
+            for one in shown
+        )
         if self.asked.acceptance:
             own = [one for one in opened.attached if one.source is opened.source]
             last = accepted[-1].record.reports if accepted else None

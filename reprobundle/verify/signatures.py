@@ -18,6 +18,25 @@ def holds(result: SignatureResult) -> bool:
     return result.standing in _HOLDS
 
 
+def signed_by(results: Iterable[SignatureResult], subject: str) -> tuple[str, ...]:
+    """Return who signed one document, each with what is known of the signature.
+
+    A signature that does not hold is told as well: it is no reason to trust, and hiding
+    it would be none either.
+
+    Args:
+        results: What was found about each signature.
+        subject: Id of the document.
+    """
+    return tuple(
+        f"signed by {one.signer} ({one.fingerprint})"
+        if one.standing == "known"
+        else f"signed by {one.fingerprint or 'no key'} ({one.reason})"
+        for one in results
+        if one.subject == subject
+    )
+
+
 def check_signatures(
     results: Sequence[SignatureResult], *, has_signers: bool
 ) -> Iterator[Finding]:

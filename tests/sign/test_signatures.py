@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
+import html
 import os
+import re
 import subprocess
 
 import pytest
@@ -13,19 +16,29 @@ from reprobundle.errors import (
     DocumentError,
     EnvironmentUnusableError,
 )
+from reprobundle.format.acceptance_record import Reports
 from reprobundle.format.attach import (
+    attach_acceptance,
     attach_replay_file,
     attach_signature,
     detach_replay,
     detach_signature,
 )
+from reprobundle.format.canonical import encode
 from reprobundle.format.journal import journal_path
 from reprobundle.format.reader import open_bundle, open_replay_file
 from reprobundle.format.signature import parse_signature
+from reprobundle.report.html import render_html
+from reprobundle.report.markdown import render_markdown
+from reprobundle.report.page import build_page
+from reprobundle.report.terminal import render_report
 from reprobundle.sign import examine
 from reprobundle.sign.sign import default_key, sign
 from reprobundle.sign.signers import stated_signers
+from reprobundle.verify.assessment.making import Statement, make_acceptance
 from tests.verify.builder import FAR, SCRIPT, Bench, Run, outputs
+
+WHEN = datetime.datetime(2026, 12, 3, 1, 2, 3, tzinfo=datetime.timezone.utc)
 
 
 @pytest.fixture
@@ -427,3 +440,24 @@ def test_a_signature_over_a_damaged_record_is_no_reason_to_stop(bench, keys):
     assert standings(report) == ["without-subject"]
     assert outcome(report, "replay-name") == {"fail"}
     assert report.exit_status == 21
+
+
+def test_an_acceptance_record_is_shown_with_who_signed_it(bench, keys, listed):
+    bench.replay()
+    said = Statement("A. Tester", "lab 1", "", "", "", WHEN)
+    record = make_acceptance(bench.verify(acceptance=True), said, Reports())
+    attach_acceptance(bench.path, encode(record))
+    (one,) = bench.verify().acceptances
+    assert one.signed_by == ()
+    sign(bench.path, keys["bob"], acceptances=("newest",))
+    (one,) = bench.verify().acceptances
+    (fingerprint,) = {one.fingerprint for one in bench.verify().signatures}
+    reason = "the signature holds, but nobody said whose key it is"
+    assert one.signed_by == (f"signed by {fingerprint} ({reason})",)
+    report = verified(bench, listed(bob="", alice=""))
+    (one,) = report.acceptances
+    assert one.signed_by == (f"signed by bob@lab ({fingerprint})",)
+    page = build_page(bench.path, report)
+    for text in (render_report(report), render_markdown(page), render_html(page)):
+        words = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
+        assert "signed by bob@lab (SHA256:" in re.sub(r"[`\\]", "", words)
