@@ -230,6 +230,13 @@ class NotABundleError(BundleError):
     """The file is no bundle at all: another format, empty, or cut short."""
 
 
+class InlineTextError(BundleError):
+    """A text is no bundle written as text, or not all of one."""
+
+    def __init__(self, message: str, *, where: str = "", advice: str = "") -> None:
+        super().__init__(message, rule="R-4.40", where=where, advice=advice)
+
+
 class UnsupportedVersionError(BundleError):
     """The bundle follows a newer format than this reader knows.
 

@@ -27,6 +27,7 @@ VERBS = {
     "status": "status",
     "handoff": "handoff",
     "inspect": "inspect",
+    "export": "export",
     "wheels": "wheels",
     "diff": "diff",
     "scan": "scan",

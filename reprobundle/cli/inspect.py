@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reprobundle.cli.options import bundle_argument, json_option
+from reprobundle.cli.standard_input import bundle_file
 
 if TYPE_CHECKING:
     from reprobundle.format.reader import Bundle
@@ -25,14 +26,14 @@ if TYPE_CHECKING:
 @json_option
 @click.option("-v", "--verbose", is_flag=True, help="Show every member and fact.")
 def inspect(*, bundle: Path, target: str | None, as_json: bool, verbose: bool) -> int:
-    """Show what is in a bundle. Nothing is judged."""
+    """Show what is in a bundle. Nothing is judged. BUNDLE may be - (standard input)."""
     from reprobundle.format.canonical import encode
     from reprobundle.format.reader import open_bundle
     from reprobundle.report.inspect import render_inspect, view
     from reprobundle.report.screen import Screen
 
     screen = Screen.of(sys.stdout)
-    with open_bundle(bundle) as opened:
+    with bundle_file(bundle) as path, open_bundle(path) as opened:
         if target is not None:
             shown = _selection(opened, target, screen, as_json=as_json, verbose=verbose)
         elif as_json:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from reprobundle.cli.options import bundle_argument
+from reprobundle.cli.standard_input import bundle_file
 
 
 @click.command()
@@ -25,7 +26,7 @@ def extract(*, bundle: Path, paths: tuple[str, ...], into: Path) -> int:
     from reprobundle.format.reader import open_bundle
     from reprobundle.report.progress import progress
 
-    with open_bundle(bundle) as opened:
+    with bundle_file(bundle) as file, open_bundle(file) as opened:
         wanted = tuple(paths) or None
         with progress("extracting", opened.size_bytes) as advance:
             write_members(opened, into, paths=wanted, progress=advance)
@@ -40,7 +41,11 @@ def cat(*, bundle: Path, path: str) -> int:
     """Print one member of a bundle, whole and unchanged."""
     from reprobundle.format.reader import open_bundle
 
-    with open_bundle(bundle) as opened, opened.open(path) as stream:
+    with (
+        bundle_file(bundle) as file,
+        open_bundle(file) as opened,
+        opened.open(path) as stream,
+    ):
         out = sys.stdout.buffer
         while block := stream.read(1 << 20):
             out.write(block)

@@ -15,6 +15,7 @@ from reprobundle.cli.options import (
     signers_options,
     stated_signers,
 )
+from reprobundle.cli.standard_input import bundle_file
 
 
 @click.command()
@@ -64,14 +65,18 @@ def verify(
 ) -> int:
     """Judge a bundle: is it whole, and did the replays give the same result?
 
-    Needs no torch and no network, and executes nothing of the bundle.
+    Needs no torch and no network, and executes nothing of the bundle. BUNDLE may be -:
+    a file or a pasted text from standard input.
     """
     from reprobundle.report.progress import progress
     from reprobundle.verify.verify import verify_bundle
 
-    with progress("checking digests", _size(bundle)) as advance:
+    with (
+        bundle_file(bundle) as path,
+        progress("checking digests", _size(path)) as advance,
+    ):
         report = verify_bundle(
-            bundle,
+            path,
             integrity_only=integrity,
             deep=deep,
             replay=replay_id,

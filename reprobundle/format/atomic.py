@@ -45,6 +45,18 @@ def replacing(target: Path, *, durable: bool = True) -> Iterator[int]:
             sync_folder(target.parent)
 
 
+def write_text(target: Path, text: str) -> None:
+    """Write `text` to `target` as UTF-8, whole or not at all.
+
+    Raises:
+        EnvironmentUnusableError: The folder or the disk does not allow it.
+    """
+    with replacing(target) as descriptor:
+        view = memoryview(text.encode())
+        while view:
+            view = view[os.write(descriptor, view) :]
+
+
 @contextlib.contextmanager
 def explained(what: str) -> Iterator[None]:
     """Turn an error of the system into one of ours, prefixed by `what` failed."""

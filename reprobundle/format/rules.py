@@ -122,6 +122,12 @@ RULES: dict[str, str] = {
         "reprobundle, and named signatures/ID.DIGEST.sig: the BLAKE3 digest of what it "
         "signs, and the first 16 digits of its own."
     ),
+    "R-4.40": (
+        "An inline text states name, bundle id, digest, size and number of lines, then "
+        "each line with its number and a checksum of both; a reader refuses a text of "
+        "which a line is missing, cut or changed, and says which, and one whose file "
+        "does not have the digest or the id that it states."
+    ),
     # Names
     "R-5.1": "A name is not empty.",
     "R-5.2": (
