@@ -157,7 +157,8 @@ def _devices(device: str, mappings: tuple[DeviceMapping, ...]) -> tuple[str, ...
     type=click.IntRange(1, 1000),
     default=1,
     show_default=True,
-    help="How many repeat passes to make; the frozen noise floor takes in all of them.",
+    help="How many repeat passes to make of each claim's command; the frozen noise "
+    "floor takes in all of them.",
 )
 @click.option(
     "--truth",

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     type=click.IntRange(1, 1000),
     default=1,
     show_default=True,
-    help="How often to run the main command; every run is judged and attached, and "
+    help="How often to run each claim's command; every run is judged and attached, and "
     "policy suggest takes them all.",
 )
 @restart_option

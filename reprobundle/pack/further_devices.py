@@ -40,7 +40,7 @@ def _on_device(job: PackJob, device: str) -> list[Assembled]:
     measured = _measured(there)
     runs = [measured]
     if "repeat" in job.options.passes:
-        runs += there.repeat_passes()
+        runs += there.repeat_passes([measured])
     if "evidence" in job.options.passes:
         runs += there.evidence_passes([measured])
     return [

@@ -96,25 +96,29 @@ class PackJob:
             raise nothing_to_compare(done)
         return done
 
-    def repeat_passes(self) -> list[Assembled]:
-        """Run the command again as often as asked, from the bundle's own files only."""
-        return [self._repeat_pass(turn) for turn in range(1, self.options.repeats + 1)]
+    def repeat_passes(self, measured: list[Assembled]) -> list[Assembled]:
+        """Run each command of `measured` again, from the bundle's own files only."""
+        return [
+            self._repeat_pass(one, turn, f"{one.record.role}{number}-repeat{turn}")
+            for number, one in enumerate(measured)
+            for turn in range(1, self.options.repeats + 1)
+        ]
 
-    def _repeat_pass(self, turn: int) -> Assembled:
-        count = self.options.repeats
+    def _repeat_pass(self, first: Assembled, turn: int, name: str) -> Assembled:
+        count, record = self.options.repeats, first.record
         which = f"repeat pass {turn} of {count}" if count > 1 else "repeat pass"
-        self.say(f"{which}: running it again from what the bundle holds")
-        names = self.selected.names
-        plan = self.plan(names, self.prepared.command, pass_name="repeat")
-        run = execute(plan, self.folder / f"repeat{turn}")
-        if run.launched.exit_status != 0 and not self.options.expect_failure:
+        of = f" of claim {record.claim!r}" if record.role == "claim" else ""
+        self.say(f"{which}{of}: running it again from what the bundle holds")
+        plan = self.plan(self.selected.names, record.command, pass_name="repeat")
+        run = execute(plan, self.folder / name)
+        if run.launched.exit_status != 0 and (of or not self.options.expect_failure):
             raise PackRefusedError(
-                f"the repeat pass ended with status {run.launched.exit_status}: "
+                f"the repeat pass{of} ended with status {run.launched.exit_status}: "
                 f"{last_line(run)}",
                 advice="the bundle lacks something the command needs: name it with "
                 "--input, or stop after one pass with --passes measured",
             )
-        return self.assemble(run, role="repeat")
+        return self.assemble(run, role="repeat", claim=record.claim)
 
     def claim_passes(self) -> list[Assembled]:
         """Run every claim that has a command of its own."""

@@ -59,7 +59,11 @@ def pack(
         path=options.output,
         sealed=sealed,
         reference=runs[0].record,
-        repeats=_of_role(runs, "repeat"),
+        repeats=tuple(
+            record
+            for record in _of_role(runs, "repeat")
+            if record.claim == runs[0].record.claim
+        ),
         counterparts=tuple(
             record
             for record in _of_role(runs, "counterpart")
@@ -77,27 +81,36 @@ def _made(
 ) -> tuple[list[Assembled], SealedBundle]:
     """Run every pass and write the bundle; return the runs, the reference first."""
     reference = job.measured_pass()
-    repeats = job.repeat_passes() if "repeat" in options.passes else []
+    is_repeated = "repeat" in options.passes
+    repeats = job.repeat_passes([reference]) if is_repeated else []
     claims = job.claim_passes()
+    further = job.repeat_passes(claims) if is_repeated else []
     traced = (
         job.evidence_passes([reference, *claims])
         if "evidence" in options.passes
         else []
     )
+    repeated = [(one, _of_claim(further, one)) for one in claims]
     claims += job.stand_in_pass()
-    runs = [reference, *repeats, *claims, *traced]
+    runs = [reference, *repeats, *claims, *further, *traced]
     if "restart" in options.passes:
         runs.append(job.restart_pass())
     if "truth" in options.passes:
         runs.append(job.truth_pass())
     elsewhere = counterpart_passes(job)
-    job.settle_policy([(reference, repeats), *map(_repeated, elsewhere)])
+    job.settle_policy(
+        [(reference, repeats), *repeated, *map(_repeated, elsewhere)],
+    )
     runs += [run for passes in elsewhere for run in passes]
     # Somebody may have attached a replay to it while the passes ran.
     refuse_overwriting(options.output, force=options.force)
     runs = job.withheld(runs)
     sealed = job.write(runs, progress)
     return runs, sealed
+
+
+def _of_claim(runs: list[Assembled], first: Assembled) -> list[Assembled]:
+    return [one for one in runs if one.record.claim == first.record.claim]
 
 
 def _repeated(passes: list[Assembled]) -> tuple[Assembled, list[Assembled]]:

@@ -25,7 +25,7 @@ class ReplayOptions:
         fallback: ``forbid`` stops a run on MPS at the first operator that MPS lacks;
             ``diagnose`` goes on with the CPU in its place, and the run is a mixed one.
         passes: Passes of the main command.
-        repeats: How often to make the measured pass of the main command.
+        repeats: How often to make the measured pass of every command.
         claims: Names of the claims to run; empty for all.
         resume_command: What resumes the run in the restart pass; empty for what the
             author used.

@@ -39,7 +39,7 @@ class PlannedRun:
         record: Its record.
         pass_name: The pass to make of it.
         resume: For the restart pass, the command that resumes; empty for the same.
-        turn: The how manieth measured pass of the main command it is.
+        turn: The how manieth measured pass of its command it is.
     """
 
     number: int
@@ -105,9 +105,10 @@ def make_plan(
     Args:
         bundle: An open bundle whose digests have been checked.
         passes: Which passes to make: ``measured``, ``repeat``, ``evidence``. The
-            repeat pass is made of the main command only; the evidence pass of every
-            command that loaded torch.
-        repeats: How often to make the measured pass of the main command.
+            repeat passes are those that the author made; the evidence pass is made of
+            every command that loaded torch.
+        repeats: How often to make the measured pass of every command; on samples in
+            the place of data it is made once.
         claims: Names of the claims to run; empty for all.
         data: ``PATH=FILE`` or ``FOLDER``: the caller's own copies of withheld files and
             of files outside the project.
@@ -178,9 +179,7 @@ def _wanted(
     yield from measured
     for turn in range(2, repeats + 1):
         yield from (
-            replace(run, turn=turn)
-            for run in measured
-            if run.record.role == "reference"
+            replace(run, turn=turn) for run in measured if run.record.claim != STAND_IN
         )
     if "repeat" in passes:
         yield from (run for run in sealed if run.record.role == "repeat")

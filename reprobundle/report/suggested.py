@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from reprobundle.format.policy import Claim
 from reprobundle.verify.suggest import Suggestion
 
 
@@ -25,7 +26,12 @@ def policy_file(suggestion: Suggestion, bundle: str) -> dict[str, object]:
             {"match": rule.match, "rows": rule.rows, "reason": rule.reason}
             for rule in suggestion.outputs
         ]
-    if suggestion.bands:
-        bands = msgspec.to_builtins(suggestion.bands)
-        fields["claims"] = [{"name": "main", "bands": bands}]
+    if suggestion.claims:
+        fields["claims"] = [_claim(one) for one in suggestion.claims]
     return fields
+
+
+def _claim(claim: Claim) -> dict[str, object]:
+    command = {"command": list(claim.command)} if claim.command else {}
+    bands = msgspec.to_builtins(claim.bands)
+    return {"name": claim.name, **command, "bands": bands}

@@ -123,8 +123,8 @@ CHECKS: tuple[Check, ...] = (
         "V11",
         "reference",
         "the reference itself",
-        "The reference run ended as intended, was watched completely, and repeats on "
-        "its own machine within the policy.",
+        "The reference run ended as intended, was watched completely, and it and each "
+        "claim's own command repeat on the author's machine within the policy.",
     ),
     Check(
         "V12",

@@ -53,7 +53,8 @@ def against(replay: Record, sealed: Sealed) -> Against:
 
 def _of_every_device(named: Record, sealed: Sealed) -> list[tuple[int, Record]]:
     """Return the same pass of the main command on each device, the first one first."""
-    if named.role not in ("reference", "repeat", "counterpart"):
+    of_main = named.claim == sealed.reference.claim
+    if named.role not in ("reference", "repeat", "counterpart") or not of_main:
         return []
     if named.pass_name == "measured":
         return list(sealed.mains)

@@ -9,7 +9,7 @@ import msgspec
 from reprobundle.format.findings import Finding, OutputComparison
 from reprobundle.format.policy import Policy
 from reprobundle.format.reader import Bundle
-from reprobundle.format.record import Record
+from reprobundle.format.record import STAND_IN, Record
 from reprobundle.verify.checks import finding
 from reprobundle.verify.content import sealed as sealed_content
 from reprobundle.verify.defaults import is_widened
@@ -50,17 +50,26 @@ def _ending(record: Record, where: str) -> Finding:
 
 
 def check_repeat(bundle: Bundle, sealed: Sealed) -> Iterator[Finding]:
-    """Yield whether the reference repeats on its own machine, on each device (V11)."""
+    """Yield whether each command repeats on the author's machine (V11).
+
+    The main command is asked on each device, a claim with a command of its own on the
+    first one. On samples in the place of data nothing is claimed.
+    """
+    # One run needs no name; of several, each finding says which it is about.
     for number, main in sealed.mains:
-        yield from _check_repeat(bundle, sealed, number, main)
+        of = f" (run {number}, on {device_of(main)})" if sealed.counterparts else ""
+        yield from _check_repeat(bundle, sealed, (number, main), of)
+    for number, record in sorted(sealed.runs.items()):
+        if record.role == "claim" and record.claim != STAND_IN:
+            of = f" (claim {record.claim!r}, run {number})"
+            yield from _check_repeat(bundle, sealed, (number, record), of)
 
 
 def _check_repeat(
-    bundle: Bundle, sealed: Sealed, first: int, main: Record
+    bundle: Bundle, sealed: Sealed, first: tuple[int, Record], of: str
 ) -> Iterator[Finding]:
+    main = first[1]
     repeats = sealed.fellows(main, "repeat")
-    # One run needs no name; of several, each finding says which it is about.
-    of = "" if len(sealed.mains) == 1 else f" (run {first}, on {device_of(main)})"
     if not repeats:
         yield finding(
             "reference-not-repeatable",
@@ -77,10 +86,10 @@ def _check_repeat(
         ]
         if endings:
             where = f"runs/{number}"
-            reason = f"the repeat pass ended otherwise: {endings[0].reason}"
+            reason = f"the repeat pass ended otherwise: {endings[0].reason}{of}"
             yield finding("reference-not-repeatable", "warn", reason, where=where)
             return
-        comparisons += compare_sealed(bundle, sealed, (first, main), (number, repeat))
+        comparisons += compare_sealed(bundle, sealed, first, (number, repeat))
     passes = 1 + len(repeats)
     for found in _repeats(comparisons, sealed.policy, passes=passes):
         yield msgspec.structs.replace(found, reason=f"{found.reason}{of}")

@@ -21,17 +21,24 @@ from typing import NamedTuple
 
 from reprobundle.errors import BadCallError
 from reprobundle.format.findings import ArrayComparison, Judgement, OutputComparison
-from reprobundle.format.policy import Band, DtypeTolerance, OutputRule, Tolerance
+from reprobundle.format.policy import (
+    Band,
+    Claim,
+    DtypeTolerance,
+    OutputRule,
+    Policy,
+    Tolerance,
+)
 from reprobundle.format.reader import Bundle, open_bundle
-from reprobundle.format.record import Output
-from reprobundle.verify.bands import Side, last_number
+from reprobundle.format.record import STAND_IN, Output, Record
+from reprobundle.verify.bands import Side, claim_of, last_number
 from reprobundle.verify.content import attached, sealed
 from reprobundle.verify.defaults import LARGEST_WIDENED, WIDENING
 from reprobundle.verify.devices import device_pair
 from reprobundle.verify.drift import growth
 from reprobundle.verify.replays import read_replay
 from reprobundle.verify.rules import DevicePair
-from reprobundle.verify.sealed import REFERENCE_RUN, Sealed, read_sealed
+from reprobundle.verify.sealed import Sealed, read_sealed
 from reprobundle.verify.verify import verify_bundle
 
 FEWEST_RUNS = 3
@@ -50,24 +57,34 @@ class Suggestion(NamedTuple):
     """What the runs of a bundle suggest.
 
     Attributes:
-        runs: Number of runs it rests on, the reference among them.
-        tolerances, outputs, bands: To be written into a policy.
+        runs: Number of runs it rests on, the author's measured ones among them.
+        tolerances, outputs: To be written into a policy.
+        claims: The claims for whose last numbers there are bands, each with these
+            bands and the command that the frozen policy gives it.
         notes: What a person has to know or to decide.
     """
 
     runs: int
     tolerances: tuple[DtypeTolerance, ...]
     outputs: tuple[OutputRule, ...]
-    bands: tuple[Band, ...]
+    claims: tuple[Claim, ...]
     notes: tuple[str, ...]
 
 
 class _Run(NamedTuple):
-    """One other run of the main command against the reference."""
+    """One other run of a command against its measured one."""
 
     devices: DevicePair
     comparisons: Sequence[OutputComparison]
     side: Side
+
+
+class _Repeated(NamedTuple):
+    """One command: its claim, its measured run, and every other run of it."""
+
+    claim: str
+    first: Side
+    runs: tuple[_Run, ...]
 
 
 def suggest(path: Path) -> Suggestion:
@@ -75,56 +92,72 @@ def suggest(path: Path) -> Suggestion:
 
     Raises:
         BundleError: It cannot be read.
-        BadCallError: It holds the reference and no other run of it.
+        BadCallError: It holds no second run of any command.
     """
     report = verify_bundle(path)
     with open_bundle(path) as bundle:
         documents, _ = read_sealed(bundle)
         if documents is None:
             raise BadCallError(f"{path.name} lacks a document that a policy needs")
-        runs = [*_repeats(bundle, documents)]
-        runs += _replays(bundle, documents, report.judgements)
-        if not runs:
+        found = [
+            _repeated(bundle, documents, number, report.judgements)
+            for number, record in sorted(documents.runs.items())
+            if record.role in ("reference", "claim") and record.claim != STAND_IN
+        ]
+        repeated = [one for one in found if one.runs]
+        if not repeated:
             raise BadCallError(
                 f"{path.name} holds one run only, and noise needs two",
                 advice=f"replay it: reprobundle replay {shlex.quote(path.name)} --yes",
             )
-        reference = documents.reference
-        first = (reference, sealed(bundle, REFERENCE_RUN, reference))
-        return _suggested(first, runs)
+        return _suggested(documents.policy, repeated)
 
 
-def _repeats(bundle: Bundle, documents: Sealed) -> Iterator[_Run]:
+def _repeated(
+    bundle: Bundle, documents: Sealed, number: int, judgements: Sequence[Judgement]
+) -> _Repeated:
+    record = documents.runs[number]
+    first = (record, sealed(bundle, number, record))
+    runs = (
+        *_repeats(bundle, documents, first),
+        *_replays(bundle, documents, record, judgements),
+    )
+    return _Repeated(record.claim, first, runs)
+
+
+def _repeats(bundle: Bundle, documents: Sealed, first: Side) -> Iterator[_Run]:
     from reprobundle.verify.compare import compare_outputs
 
-    reference = documents.reference
-    for number, record in documents.repeats:
+    for number, record in documents.fellows(first[0], "repeat"):
         content = sealed(bundle, number, record)
         comparisons = compare_outputs(
-            reference,
-            record,
-            sealed(bundle, REFERENCE_RUN, reference),
-            content,
-            policy=documents.policy,
+            first[0], record, first[1], content, policy=documents.policy
         )
         yield _Run("same", comparisons, (record, content))
 
 
 def _replays(
-    bundle: Bundle, documents: Sealed, judgements: Sequence[Judgement]
+    bundle: Bundle,
+    documents: Sealed,
+    measured: Record,
+    judgements: Sequence[Judgement],
 ) -> Iterator[_Run]:
     for judged in judgements:
         record, _ = read_replay(bundle, bundle, judged.replay)
         failed = {one.id for one in judged.findings if one.outcome == "fail"}
         usable = failed <= _ABOUT_NUMBERS and judged.pass_name != "evidence"
-        if record is None or not usable or record.claim != documents.reference.claim:
+        if record is None or not usable or judged.against not in documents.runs:
+            continue
+        if record.claim != measured.claim:
             continue
         content = attached(bundle, bundle, judged.replay, record)
-        pair = device_pair(documents.reference, record)
+        # What it was compared with: on several devices each has a run of its own.
+        pair = device_pair(documents.runs[judged.against], record)
         yield _Run(pair, judged.outputs, (record, content))
 
 
-def _suggested(reference: Side, runs: Sequence[_Run]) -> Suggestion:
+def _suggested(policy: Policy, repeated: Sequence[_Repeated]) -> Suggestion:
+    runs = [run for one in repeated for run in one.runs]
     chaotic = _chaotic(runs)
     noise: dict[tuple[str, DevicePair], float] = {}
     for run, item, part in _parts(runs):
@@ -133,15 +166,28 @@ def _suggested(reference: Side, runs: Sequence[_Run]) -> Suggestion:
             continue
         key = (part.dtype, run.devices)
         noise[key] = max(noise.get(key, 0.0), level)
-    count = len(runs) + 1
-    bands = tuple(_bands(reference, runs)) if chaotic else ()
+    count = len(runs) + len(repeated)
+    claims = tuple(_claims(policy, repeated)) if chaotic else ()
     return Suggestion(
         runs=count,
         tolerances=tuple(_row(key, level, count) for key, level in noise.items()),
         outputs=tuple(_rule(name, row) for name, row in chaotic.items() if row),
-        bands=bands,
-        notes=tuple(_notes(count, chaotic, noise, bands)),
+        claims=claims,
+        notes=(
+            *_few(repeated),
+            *_notes(chaotic, has_noise=bool(noise), has_bands=bool(claims)),
+        ),
     )
+
+
+def _claims(policy: Policy, repeated: Sequence[_Repeated]) -> Iterator[Claim]:
+    """Yield each claim whose runs give bands for its last numbers."""
+    for one in repeated:
+        bands = tuple(_bands(one.first, one.runs))
+        stated = claim_of(policy, one.claim)
+        command = stated.command if stated is not None else ()
+        if bands:
+            yield Claim(name=one.claim, command=command, bands=bands)
 
 
 def _parts(
@@ -232,26 +278,30 @@ def _band(metric: str, values: Sequence[float]) -> Band:
     )
 
 
+def _few(repeated: Sequence[_Repeated]) -> Iterator[str]:
+    for one in repeated:
+        count = len(one.runs) + 1
+        if count < FEWEST_RUNS:
+            of = f" of claim {one.claim!r}" if len(repeated) > 1 else ""
+            more = "replay more often for a better estimate"
+            yield f"it rests on {count} runs{of}; {more}"
+
+
 def _notes(
-    runs: int,
-    chaotic: Mapping[str, int],
-    noise: Mapping[tuple[str, DevicePair], float],
-    bands: Sequence[Band],
+    chaotic: Mapping[str, int], *, has_noise: bool, has_bands: bool
 ) -> Iterator[str]:
-    if runs < FEWEST_RUNS:
-        yield f"it rests on {runs} runs; replay more often for a better estimate"
     for name, rows in chaotic.items():
         kept = f"compare its first {rows} rows" if rows else "none of its rows agree"
         yield f"no element-wise tolerance is meaningful for {name}: {kept}"
-    if bands:
+    if has_bands:
         yield (
             "a band judges each run by itself; to compare the ends of repeated runs, "
             "state `ends` (docs/policy.md) and replay with --repeat 4 or more"
         )
-    if chaotic and not bands:
+    if chaotic and not has_bands:
         yield (
             f"to compare the end statistically, a table or document must hold its "
             f"number and there must be {FEWEST_RUNS} runs"
         )
-    if not chaotic and not noise:
+    if not chaotic and not has_noise:
         yield "every output is bit-identical in all runs: the defaults suffice"

@@ -104,3 +104,62 @@ def test_claims_are_chosen_by_name(replayed):
     assert "no claim 'table2'" in done.err
     both = reprobundle("replay", replayed, "--smoke", "--claims", "main")
     assert both.status == 20
+
+
+ENDS = """\
+import os, random, sys
+base = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
+shift = 1.0 if os.environ.get("REPROBUNDLE_DEVICE") == "cpu" else 0.0
+end = base + shift + random.random() * 1e-3
+open("loss.csv", "w").write(f"step,loss\\n1,{base}\\n2,{end!r}\\n")
+"""
+LONG = {
+    "name": "long",
+    "statement": "It ends at two",
+    "command": ["python", "run.py", "2"],
+    "ends": [{"metric": "loss.csv#loss"}],
+}
+CHAOTIC = {"match": "loss.csv", "rows": 1, "reason": "chaotic from row 1 on"}
+
+
+@pytest.fixture(scope="module")
+def repeated(tmp_path_factory):
+    """A bundle whose further claim has an end test, made of four runs of each."""
+    folder = tmp_path_factory.mktemp("ends")
+    (folder / "run.py").write_text(ENDS)
+    fields = {"claims": [LONG], "outputs": [CHAOTIC], **SIGNED}
+    policy = written(folder, **fields)
+    target = folder / "ends.rpb.zip"
+    done = reprobundle(
+        *("pack", "-o", target, "--repeat", "3", "--policy", policy.name),
+        *("--", "python", "run.py"),
+        cwd=folder,
+    )
+    assert done.status == 0, done.err
+    assert "repeat pass 3 of 3 of claim 'long'" in done.err
+    return target
+
+
+@pytest.mark.parametrize(
+    ("options", "result", "status"),
+    [((), "same", 11), (("--device", "cpu"), "other", 10)],
+)
+def test_a_further_claim_is_repeated_and_its_end_judged(
+    repeated, tmp_path, options, result, status
+):
+    alone = ("--record", tmp_path / "mine.rpr.zip", "--json")
+    runs = ("--claims", "long", "--repeat", "4", "--passes", "measured")
+    done = reprobundle("replay", repeated, "--yes", "-q", *runs, *options, *alone)
+    report = json.loads(done.out)
+    claims = {one["name"]: one for one in report["claims"]}
+    (end,) = claims["long"]["ends"]
+    assert (end["reference_runs"], end["replay_runs"]) == (4, 4)
+    assert end["result"] == result
+    assert claims["main"]["result"] == "NOT RUN"
+    assert report["exit_status"] == status
+
+
+def test_a_policy_is_suggested_from_the_repeats_of_every_claim(repeated):
+    done = reprobundle("policy", "suggest", repeated)
+    fields = json.loads(done.out)
+    assert fields["reason"] == "derived from 8 runs in ends.rpb.zip"

@@ -297,6 +297,7 @@ class Bench:
     repeats: tuple[Run, ...] = ()
     truth: Run | None = None
     claims: dict[str, Run] = field(default_factory=dict)
+    claim_repeats: dict[str, tuple[Run, ...]] = field(default_factory=dict)
     counterparts: tuple[Run, ...] = ()
     lock: bytes = LOCK
     left_out: tuple[str, ...] = ()
@@ -320,6 +321,8 @@ class Bench:
             runs.append((self.truth, {"role": "truth", "pass_name": "truth"}))
         for claim, run in self.claims.items():
             runs.append((run, {"role": "claim", "claim": claim}))
+            same = {**again, "claim": claim}
+            runs += [(one, same) for one in self.claim_repeats.get(claim, ())]
         if self.evidence is not None:
             traced: dict[str, object] = {
                 "role": "evidence",

@@ -172,6 +172,22 @@ def test_a_repeat_on_a_further_device_is_judged_by_the_repeat_there(both):
     assert one.reason == "judged against the sealed run on cpu"
 
 
+def test_a_repeat_of_another_claim_is_not_judged_by_the_main_command(both):
+    on_cuda = {"devices": used("cuda"), "phases": ()}
+    both.claims = {"ablation": Run(changes=dict(on_cuda))}
+    both.claim_repeats = {"ablation": (Run(changes=dict(on_cuda)),)}
+    both.pack().replay(
+        devices=used("cpu"),
+        phases=(),
+        runs=4,
+        claim="ablation",
+        pass_name="repeat",
+        occasion="c",
+    )
+    (judged,) = both.verify().judgements
+    assert judged.against == 4
+
+
 def test_a_claim_without_a_run_on_the_device_says_where_it_was_judged(both):
     both.claims = {"ablation": Run(changes={"devices": used("cuda"), "phases": ()})}
     both.pack().replay(

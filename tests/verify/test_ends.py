@@ -124,3 +124,51 @@ def test_a_pass_of_the_profile_compat_can_never_read_as_reproduced(bench):
     )
     allowed = bench.verify(allow=("values-not-compared",))
     assert (allowed.verdict, allowed.exit_status) == (report.verdict, 12)
+
+
+def of_claim(bench, ends, *, author=AUTHOR):
+    """Judge the ends of a claim with a command of its own."""
+    claim = Claim(
+        name="long",
+        statement="It converges",
+        command=("python", "train.py", "--long"),
+        ends=(EndTest(metric="loss.csv#loss"),),
+    )
+    bench.policy = msgspec.structs.replace(
+        bench.policy, claims=(claim,), outputs=(FIRST_ROWS,)
+    )
+    first, *rest = map(ending, author)
+    bench.claims, bench.claim_repeats = {"long": first}, {"long": tuple(rest)}
+    bench.pack().replay()
+    for value in ends:
+        bench.replay(ending(value), runs=3, claim="long")
+    return bench.verify()
+
+
+def test_a_claim_with_a_command_of_its_own_is_judged_by_its_own_repeats(bench):
+    report = of_claim(bench, ALIKE)
+    long = next(one for one in report.claims if one.name == "long")
+    assert [(one.result, one.reference_runs) for one in long.ends] == [("same", 5)]
+    assert report.exit_status == 0, report.reasons
+    (found_one,) = [
+        one
+        for one in found(report, "reference-not-repeatable", "pass")
+        if "claim" in one.reason
+    ]
+    assert found_one.reason.endswith("(claim 'long', run 3)")
+
+
+def test_a_shifted_end_of_such_a_claim_is_not_reproduced(bench):
+    report = of_claim(bench, SHIFTED)
+    assert report.verdict == "NOT REPRODUCED"
+    results = {one.name: one.result for one in report.claims}
+    assert results["long"] == "NOT REPRODUCED"
+    assert results["main"] == "REPRODUCED, bit-identical"
+
+
+def test_such_a_claim_that_was_run_once_is_not_known_to_repeat(bench):
+    report = of_claim(bench, ALIKE, author=AUTHOR[:1])
+    (gap,) = found(report, "reference-not-repeatable", "not-checked")
+    assert "no repeat pass was made" in gap.reason
+    assert gap.reason.endswith("(claim 'long', run 3)")
+    assert report.verdict == "INCOMPLETE"

@@ -1,7 +1,11 @@
+import json
+
+import msgspec
 import numpy as np
 import pytest
 
 from reprobundle.errors import BadCallError
+from reprobundle.format.policy import Claim
 from reprobundle.report.suggested import policy_file
 from reprobundle.verify.suggest import suggest
 from tests.verify.builder import NEAR, VALUES, Run, npy, outputs
@@ -34,7 +38,7 @@ def test_a_tolerance_is_five_times_the_largest_noise(bench):
 def test_runs_that_are_equal_need_no_tolerance(bench):
     bench.pack()
     derived = suggest(bench.path)
-    assert (derived.tolerances, derived.outputs, derived.bands) == ((), (), ())
+    assert (derived.tolerances, derived.outputs, derived.claims) == ((), (), ())
     assert any("bit-identical in all runs" in note for note in derived.notes)
 
 
@@ -60,7 +64,8 @@ def test_chaos_has_no_tolerance_but_first_rows_and_a_band(bench):
     assert all(row.dtype != "number" for row in derived.tolerances)
     (rule,) = derived.outputs
     assert (rule.match, rule.rows is not None) == ("loss.csv", True)
-    (band,) = derived.bands
+    (claim,) = derived.claims
+    (band,) = claim.bands
     assert band.metric == "loss.csv#loss"
     assert "prediction interval of 4 runs" in band.test
     assert any("no element-wise tolerance" in note for note in derived.notes)
@@ -71,7 +76,8 @@ def test_the_band_is_the_prediction_interval_of_one_more_run(bench):
     bench.pack().replay(curve(3))
     last = [float(run.outputs["loss.csv"].split()[-1]) for run in map(curve, (1, 2, 3))]
     half = 4.303 * np.std(last, ddof=1) * np.sqrt(4 / 3)
-    (band,) = suggest(bench.path).bands
+    (claim,) = suggest(bench.path).claims
+    (band,) = claim.bands
     assert band.least == pytest.approx(np.mean(last) - half)
     assert band.most == pytest.approx(np.mean(last) + half)
 
@@ -80,7 +86,7 @@ def test_two_runs_are_too_few_for_a_band(bench):
     bench.reference, bench.repeat = curve(1), curve(2)
     bench.pack()
     derived = suggest(bench.path)
-    assert derived.bands == ()
+    assert derived.claims == ()
     assert any("it rests on 2 runs" in note for note in derived.notes)
 
 
@@ -90,3 +96,21 @@ def test_the_file_leaves_the_author_open(bench):
     fields = policy_file(suggest(bench.path), "digits.rpb.zip")
     assert fields["author"] == ""
     assert set(fields) == {"author", "reason", "tolerances"}
+
+
+def test_runs_of_a_claim_with_a_command_of_its_own_count_for_it(bench):
+    command = ("python", "train.py", "--long")
+    claims = (Claim(name="long", statement="It goes on", command=command),)
+    bench.policy = msgspec.structs.replace(bench.policy, claims=claims)
+    bench.claims = {"long": curve(1)}
+    bench.claim_repeats = {"long": (curve(2), curve(3))}
+    bench.pack()
+    derived = suggest(bench.path)
+    assert derived.runs == 2 + 3
+    (claim,) = derived.claims
+    assert (claim.name, claim.command) == ("long", command)
+    assert "prediction interval of 3 runs" in claim.bands[0].test
+    assert "it rests on 2 runs of claim 'main'" in derived.notes[0]
+    fields = json.loads(json.dumps(policy_file(derived, "digits.rpb.zip")))
+    (stated,) = fields["claims"]
+    assert (stated["name"], stated["command"]) == ("long", list(command))
