@@ -92,7 +92,9 @@ def run(arguments: list[str]) -> int:
         click.echo(f"reprobundle: {error.format_message()}", err=True)
         return EXIT_BAD_CALL
     except ReprobundleError as error:
-        click.echo(f"reprobundle: {error}", err=True)
+        from reprobundle.report.text import safe
+
+        click.echo(f"reprobundle: {safe(str(error))}", err=True)
         _tell_job(error)
         return error.exit_status
     except KeyboardInterrupt:

@@ -158,8 +158,13 @@ def parse_devices(text: str) -> tuple[str, ...]:
 
 
 def say(line: str) -> None:
-    """Show one line of progress; results alone go to stdout."""
-    click.echo(line, err=True)
+    """Show one line of progress; results alone go to stdout.
+
+    What a bundle or another machine put into it cannot steer the terminal.
+    """
+    from reprobundle.report.text import safe
+
+    click.echo(safe(line), err=True)
 
 
 def own_policy(path: Path | None) -> OwnPolicy | None:

@@ -23,6 +23,7 @@ TELL_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 30.0
 FIRST_PAUSE_SECONDS = 0.1
 _BLOCK_BYTES = 1 << 20
+_NOTHING = {"state": "none"}
 
 Say = Callable[[str], None]
 Result = TypeVar("Result")
@@ -138,12 +139,12 @@ class _Copy:
         found = self._agent.ask("have", files=files)["files"]
         missing = []
         for one in self._files:
-            here = found[one.path]
+            here = found.get(one.path, _NOTHING)
             if here["state"] == "whole":
                 continue
-            offset = here["size"] if here["state"] == "part" else 0
+            offset = here.get("size", 0) if here["state"] == "part" else 0
             begins = offset <= one.size_bytes and (
-                not offset or sha256_of(one.source, offset) == here["sha256"]
+                not offset or sha256_of(one.source, offset) == here.get("sha256")
             )
             missing.append((one, offset if begins else 0))
         left = sum(one.size_bytes - offset for one, offset in missing)
@@ -178,7 +179,7 @@ class _Copy:
             session.end_input()
             stored = session.answer()["stored"]
         for one, _ in missing:
-            said = str(stored[one.path])
+            said = stored.get(one.path, "nothing was said about it")
             if said == "stored":
                 continue
             if one.path in self._altered:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import msgspec
 
 from reprobundle.errors import BadCallError
+from reprobundle.format.doctor_report import DoctorReport
 from reprobundle.format.policy import DataRules
 from reprobundle.handoff import state as known
 from reprobundle.handoff.copying import Say, copy_there, patiently
@@ -220,8 +220,8 @@ class HandOff:
             lambda: self.agent.ask("run", argv=argv, seconds=DOCTOR_SECONDS)
         )
         try:
-            report = json.loads(done["out"])
-        except ValueError:
+            report = msgspec.json.decode(done["out"], type=DoctorReport)
+        except msgspec.DecodeError:
             words = str(done["err"]).strip().rpartition("\n")[2]
             raise UnfitMachineError(
                 f"our program does not run on {wish.destination.name}: {words}",
@@ -229,11 +229,11 @@ class HandOff:
             ) from None
         for one in _problems(report, fresh=wish.fresh):
             self.say(f"doctor: {one}")
-        if "mps" in _devices(wish) and not wish.fresh and report["mps"] != "usable":
-            causes = [c for c in report["causes"] if c["answer"] == "yes"]
-            remedy = causes[0]["remedy"] if causes else ""
+        if "mps" in _devices(wish) and not wish.fresh and report.mps != "usable":
+            causes = [cause for cause in report.causes if cause.answer == "yes"]
+            remedy = causes[0].remedy if causes else ""
             raise UnfitMachineError(
-                f"MPS cannot be had on {wish.destination.name}: {report['answer']}",
+                f"MPS cannot be had on {wish.destination.name}: {report.answer}",
                 advice=remedy or "see: reprobundle doctor, run there",
             )
 
@@ -279,12 +279,12 @@ class HandOff:
         return found
 
 
-def _problems(report: dict[str, Any], *, fresh: bool) -> Iterator[str]:
-    for one in report["checks"]:
+def _problems(report: DoctorReport, *, fresh: bool) -> Iterator[str]:
+    for one in report.checks:
         # The environment that will run it does not exist yet.
-        if one["state"] == "problem" and not (fresh and one["group"] == "torch"):
-            remedy = f"; {one['remedy']}" if one["remedy"] else ""
-            yield f"{one['name']}: {one['got']}{remedy}"
+        if one.state == "problem" and not (fresh and one.group == "torch"):
+            remedy = f"; {one.remedy}" if one.remedy else ""
+            yield f"{one.name}: {one.got}{remedy}"
 
 
 def _devices(wish: Wish) -> str:
@@ -360,7 +360,7 @@ def follow(
         with agent.asked("logs", offset=shown[0], follow=wait) as session:
             session.end_input()
             while "end" not in (answer := session.answer()):
-                for block in session.read(int(answer["bytes"])):
+                for block in session.read(answer["bytes"]):
                     shown[0] += len(block)
                     show(decoder.decode(block))
 

@@ -34,8 +34,7 @@ def left_there(state: State, *, retries: int, say: Say) -> tuple[Left, ...]:
         lambda: agent.ask("listing"), retries=retries, say=say
     )
     return tuple(
-        Left(str(one["path"]), int(one["files"]), int(one["size_bytes"]))
-        for one in found["entries"]
+        Left(one["path"], one["files"], one["size_bytes"]) for one in found["entries"]
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from dataclasses import dataclass
 
 from reprobundle.handoff.errors import UnfitMachineError
@@ -9,6 +11,7 @@ from reprobundle.handoff.ssh import Destination, shell
 
 OLDEST = (3, 10)
 _MARK = "reprobundle-found"
+_VERSION = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}(?![0-9])")
 _MINORS = tuple(range(14, 5, -1))
 # A login over ssh has a short path: interpreters are looked for where their installers
 # put them. On macOS /usr/bin/python3 is a stub that opens a window until the command
@@ -128,7 +131,7 @@ def find_machine(destination: Destination, named: str = "") -> FarMachine:
     Raises:
         UnreachableError, ConnectionLostError: It cannot be asked.
     """
-    extra = f"ask '{named}'\nexit 0\n" if named else "exit 0\n"
+    extra = f"ask {shlex.quote(named)}\nexit 0\n" if named else "exit 0\n"
     script = SCRIPT.removesuffix("exit 0\n") + extra
     with shell(destination, script) as session:
         lines = [line.split("\t") for line in session.text().splitlines()]
@@ -142,6 +145,6 @@ def find_machine(destination: Destination, named: str = "") -> FarMachine:
     pythons = {
         line[4]: FarPython(line[4], line[1], line[2], line[3])
         for line in told
-        if line[0] == "python" and len(line) == 5
+        if line[0] == "python" and len(line) == 5 and _VERSION.match(line[1])
     }
     return FarMachine(systems[0][0], systems[0][1], tuple(pythons.values()))

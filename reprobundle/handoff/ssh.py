@@ -20,7 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+import msgspec
+
 from reprobundle.errors import BadCallError, EnvironmentUnusableError
+from reprobundle.handoff.answers import understood
 from reprobundle.handoff.errors import (
     ConnectionLostError,
     RefusedThereError,
@@ -95,8 +98,9 @@ class Destination:
 class Session:
     """One connection with one request: a process of ssh and what it has said."""
 
-    def __init__(self, destination: Destination, remote: str) -> None:
+    def __init__(self, destination: Destination, remote: str, verb: str = "") -> None:
         self.destination = destination
+        self.verb = verb
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in `close`
         self._process = subprocess.Popen(
             destination.command(remote),
@@ -148,6 +152,7 @@ class Session:
         Raises:
             UnreachableError, ConnectionLostError: It did not come.
             RefusedThereError: It says that the request cannot be met.
+            EnvironmentUnusableError: It has not the form of an answer to the request.
         """
         seen = 0
         mark = MARK.encode()
@@ -162,16 +167,18 @@ class Session:
         raise self.failure()
 
     def _judged(self, line: bytes) -> dict[str, Any]:
+        where = self.destination.name
         try:
-            found = json.loads(line)
-        except ValueError:
-            found = None
-        if not isinstance(found, dict):
-            raise self.failure()
+            found = understood(self.verb, line)
+        except msgspec.DecodeError as error:
+            raise EnvironmentUnusableError(
+                f"{where} answers {self.verb!r} in another form than this program: "
+                f"{error}",
+                advice="see what stands between, and whether that machine is yours",
+            ) from error
         if "refused" in found:
-            where = self.destination.name
-            text = str(found["refused"]).lower()
-            raise RefusedThereError(f"{where}: {text}", number=int(found["errno"]))
+            text = found["refused"].lower()
+            raise RefusedThereError(f"{where}: {text}", number=found["errno"])
         return found
 
     def read(self, count: int) -> Iterator[bytes]:
@@ -264,7 +271,7 @@ class Agent:
     def asked(self, verb: str, **request: object) -> Iterator[Session]:
         """Send a request and give the connection, to read its answers from."""
         command = [self.python, "-I", "-S", "-c", STARTER]
-        session = Session(self.destination, f"exec {shlex.join(command)}")
+        session = Session(self.destination, f"exec {shlex.join(command)}", verb)
         try:
             source = agent_source()
             document = {**request, "verb": verb, "root": self.root, "name": self.name}

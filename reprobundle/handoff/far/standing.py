@@ -147,7 +147,7 @@ def logs(request: "dict[str, Any]") -> None:
                 say({"bytes": 0})
                 quiet = time.monotonic()
             time.sleep(POLL_SECONDS)
-    say({"end": True})
+    say({"bytes": 0, "end": True})
 
 
 def cancel(request: "dict[str, Any]") -> "dict[str, Any]":
