@@ -48,6 +48,7 @@ _ONE_RISE = 0.8
 # A share of the slope that may come without a new shape: freed blocks are found again
 # only some rounds later.
 _LITTLE = 0.5
+_FEWEST_NEW_SHAPES = 3
 
 
 class Point(NamedTuple):
@@ -155,8 +156,7 @@ def _kind(points: Sequence[Point], trend: _Trend) -> tuple[GrowthKind, str]:
     if max(trend.gains) >= _ONE_RISE * rise:
         at = trend.gains.index(max(trend.gains)) + 1
         return "step", f"up by {round(max(trend.gains))} bytes at about {at}0 % of it"
-    with_shapes, _ = _by_shapes(points, trend)
-    if with_shapes == "with-shapes":
+    if _rises_at_new_shapes(points, trend):
         return _by_shapes(points, trend)
     return "unclear", f"up by {round(gain)} bytes, not evenly and not at once"
 
@@ -198,6 +198,23 @@ def _by_shapes(points: Sequence[Point], trend: _Trend) -> tuple[GrowthKind, str]
         )
         return "with-shapes", reason
     return "linear", f"{round(known)} bytes a round with known input shapes too"
+
+
+def _rises_at_new_shapes(points: Sequence[Point], trend: _Trend) -> bool:
+    """Whether a growth that is not even came, beyond noise, with several new shapes.
+
+    Outside a trend the rest is always inside the band, so that alone says nothing: a
+    loaded machine's noise beside the one shape of a last batch looked like this.
+    """
+    new = [
+        (after.bytes - before.bytes, after.round - before.round)
+        for before, after in pairwise(points)
+        if after.shapes > before.shapes
+    ]
+    several = len(new) >= _FEWEST_NEW_SHAPES
+    if not several or _by_shapes(points, trend)[0] != "with-shapes":
+        return False
+    return _per_round(new) > trend.band
 
 
 def _per_round(gained: Sequence[tuple[int, int]]) -> float:

@@ -128,3 +128,14 @@ def test_uneven_growth_is_called_unclear():
         )
 
     assert kind(series(200, size)) == "unclear"
+
+
+def test_noise_beside_the_one_new_shape_of_a_last_batch_is_no_growth_with_shapes():
+    steps = (0, 1, -1, 2, -1, 1, 2, -2, 2, 1)
+
+    def loaded(n):
+        return 10**9 + sum(steps[: n * 10 // 60]) * MIB
+
+    found = classify("rss", series(60, loaded, shapes=lambda n: 1 + (n > 40)))
+    assert found.kind == "unclear"
+    assert found.noise_bytes_per_round > found.bytes_per_round
