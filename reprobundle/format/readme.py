@@ -52,9 +52,10 @@ What lies in signatures/, acceptance/ and replays/ is outside the seal. A replay
 named by the digest of its record: b3sum of replays/ID/record.json is ID, and the record
 holds the digests of the files beside it. acceptance/ID.json is named by its own.
 
-A signature is one of OpenSSH, and its name starts with the digest of what it signs: the
-manifest, or the record of a replay. With FILE a list of lines "NAME KEYTYPE KEY":
+A signature is one of OpenSSH. Its name, ID.DIGEST.sig, starts with the digest of what
+it signs: the manifest, the record of a replay, or a statement in acceptance/. With FILE
+a list of lines "NAME KEYTYPE KEY", for the manifest:
 
   ssh-keygen -Y verify -f FILE -I NAME -n reprobundle \\
-    -s signatures/DIGEST.XXXX.sig < manifest.json
+    -s signatures/ID.DIGEST.sig < manifest.json
 """

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,9 +25,9 @@ from reprobundle.run.loops import (
     last_name,
     loops,
 )
+from reprobundle.run.sources import remarks_in
 
 MOST_HINTS = 20
-MOST_SOURCE_BYTES = 1 << 20
 _KEEPING = frozenset({"append", "extend", "add", "appendleft"})
 # Whoever has one of these methods called is a model.
 _OF_MODELS = frozenset({"parameters", "state_dict", "load_state_dict", "train", "eval"})
@@ -43,19 +44,7 @@ def hints_in(folder: Path, names: Iterable[str]) -> tuple[Remark, ...]:
         folder: The project.
         names: Files below it.
     """
-    found = [hint for name in names for hint in _of_file(folder / name, name)]
-    return tuple(found[:MOST_HINTS])
-
-
-def _of_file(path: Path, name: str) -> Iterator[Remark]:
-    try:
-        if path.suffix != ".py" or path.stat().st_size > MOST_SOURCE_BYTES:
-            return
-        tree = ast.parse(path.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        # A source that cannot be parsed did not run either.
-        return
-    yield from hints(tree, name)
+    return tuple(islice(remarks_in(folder, names, hints), MOST_HINTS))
 
 
 def hints(tree: ast.AST, name: str) -> Iterator[Remark]:

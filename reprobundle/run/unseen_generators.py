@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from reprobundle.format.record import Remark
+from reprobundle.run.sources import remarks_in
 
 MOST_PLACES = 20
-MOST_SOURCE_BYTES = 1 << 20
 LONGEST_CALL = 80
 UNSEEN = frozenset(
     {
@@ -32,19 +33,7 @@ def unseen_in(folder: Path, names: Iterable[str]) -> tuple[Remark, ...]:
         folder: The project.
         names: Files below it.
     """
-    found = [one for name in names for one in _of_file(folder / name, name)]
-    return tuple(found[:MOST_PLACES])
-
-
-def _of_file(path: Path, name: str) -> Iterator[Remark]:
-    try:
-        if path.suffix != ".py" or path.stat().st_size > MOST_SOURCE_BYTES:
-            return
-        tree = ast.parse(path.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        # A source that cannot be parsed did not run either.
-        return
-    yield from unseen(tree, name)
+    return tuple(islice(remarks_in(folder, names, unseen), MOST_PLACES))
 
 
 def unseen(tree: ast.AST, name: str) -> Iterator[Remark]:

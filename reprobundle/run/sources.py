@@ -1,0 +1,39 @@
+"""Read the Python sources of a project, without running them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from reprobundle.format.record import Remark
+
+MOST_SOURCE_BYTES = 1 << 20
+
+
+def remarks_in(
+    folder: Path,
+    names: Iterable[str],
+    about: Callable[[ast.AST, str], Iterator[Remark]],
+) -> Iterator[Remark]:
+    """Yield what is to be said about some sources of a project.
+
+    Args:
+        folder: The project.
+        names: Files below it; those that hold no Python are passed over.
+        about: Says it of one parsed source and its name.
+    """
+    for name in names:
+        tree = _parsed(folder / name)
+        if tree is not None:
+            yield from about(tree, name)
+
+
+def _parsed(path: Path) -> ast.AST | None:
+    try:
+        if path.suffix != ".py" or path.stat().st_size > MOST_SOURCE_BYTES:
+            return None
+        return ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        # A source that cannot be parsed did not run either.
+        return None
