@@ -138,4 +138,6 @@ def test_noise_beside_the_one_new_shape_of_a_last_batch_is_no_growth_with_shapes
 
     found = classify("rss", series(60, loaded, shapes=lambda n: 1 + (n > 40)))
     assert found.kind == "unclear"
+    assert isinstance(found.noise_bytes_per_round, float)
+    assert isinstance(found.bytes_per_round, float)
     assert found.noise_bytes_per_round > found.bytes_per_round
