@@ -27,6 +27,7 @@ VERBS = {
     "status": "status",
     "handoff": "handoff",
     "inspect": "inspect",
+    "check": "check",
     "export": "export",
     "wheels": "wheels",
     "diff": "diff",

@@ -18,6 +18,15 @@ DEVICES = ("as-is", "cpu", "cuda", "mps")
 
 bundle_argument = click.argument("bundle", type=click.Path(path_type=Path))
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+destinations_option = click.option(
+    "--for",
+    "destinations",
+    multiple=True,
+    type=click.Choice(
+        ("github-issue", "pytorch-issue", "zenodo", "huggingface", "paper")
+    ),
+    help="Where it is to be attached; what it takes there is compared with it.",
+)
 allow_option = click.option(
     "--allow",
     multiple=True,

@@ -10,6 +10,7 @@ import click
 
 from reprobundle.cli.options import (
     DEVICES,
+    destinations_option,
     map_device_option,
     mapped_devices,
     parse_devices,
@@ -235,6 +236,7 @@ def _devices(device: str, mappings: tuple[DeviceMapping, ...]) -> tuple[str, ...
     help="What the outputs of one run may take together. The largest ones that do not "
     "fit are kept as digests, and as values or rows at up to 100,000 places.",
 )
+@destinations_option
 @click.option("-q", "--quiet", is_flag=True, help="Do not show the command's output.")
 @click.pass_context
 def pack(
@@ -273,13 +275,15 @@ def pack(
     output_limit: int,
     offline: bool,
     output_budget: int,
+    destinations: tuple[str, ...],
     quiet: bool,
 ) -> int:
     """Run COMMAND and write one bundle about it.
 
     The command runs in copies of the project: once measured, once again from what
     the bundle holds, and, if it loads torch, once traced for evidence about devices
-    and operators. Nothing is written if it fails.
+    and operators. Nothing is written if it fails. With --for the bundle is written and
+    compared with what the destination takes: exit status 10 if that refuses it.
     """
     from reprobundle.format.policy import Intent
     from reprobundle.pack.options import PackOptions
@@ -335,4 +339,17 @@ def pack(
     with progress("writing the bundle") as advance:
         packed = run_pack(options, say=say, progress=advance)
     click.echo(render_packed(packed, Screen.of(sys.stdout)))
-    return 0
+    return _fitting(packed.path, destinations)
+
+
+def _fitting(path: Path, destinations: tuple[str, ...]) -> int:
+    """Say whether the bundle fits where it is to go; return the exit status."""
+    if not destinations:
+        return 0
+    from reprobundle.report.fitted import render_fit
+    from reprobundle.report.screen import Screen
+    from reprobundle.verify.fit.check import check_fit
+
+    report = check_fit(path, destinations)
+    click.echo(render_fit(report, Screen.of(sys.stdout)))
+    return report.exit_status

@@ -15,10 +15,15 @@ import zlib
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from reprobundle.errors import EnvironmentUnusableError, InlineTextError
+from reprobundle.format.atomic import explained
 from reprobundle.format.digests import digest_bytes
+from reprobundle.format.source import read_exactly
+
+if TYPE_CHECKING:
+    from reprobundle.format.reader import Bundle
 
 BEGIN = "==== BEGIN REPROBUNDLE INLINE 1 ===="
 END = "==== END REPROBUNDLE INLINE ===="
@@ -79,8 +84,7 @@ def encode_inline(inline: Inline) -> str:
         InlineTextError: The file is larger than a text may be.
     """
     if len(inline.data) > BUNDLE_BYTES:
-        message = f"{len(inline.data):,} bytes, at most {BUNDLE_BYTES:,} travel as text"
-        raise InlineTextError(message, advice="attach the file itself")
+        raise _too_large(len(inline.data))
     lzma = _lzma()
     packed = lzma.compress(inline.data, check=lzma.CHECK_CRC32, filters=_FILTERS)
     letters = base64.b64encode(packed).decode()
@@ -104,6 +108,33 @@ def encode_inline(inline: Inline) -> str:
             "",
         ]
     )
+
+
+def bundle_text(bundle: Bundle) -> str:
+    """Return an open bundle, with all that is attached, as an inline text.
+
+    Raises:
+        InlineTextError: It is larger than a text may be.
+        EnvironmentUnusableError: It cannot be read.
+    """
+    if bundle.size_bytes > BUNDLE_BYTES:
+        raise _too_large(bundle.size_bytes)
+    with explained(f"cannot read {bundle.path.name!r}"):
+        data = read_exactly(bundle.anchor.file, 0, bundle.size_bytes)
+    return encode_inline(Inline(bundle.path.name, bundle.id, data))
+
+
+def text_characters(data: bytes) -> int:
+    """Return how many characters `data` alone takes as the lines of a text."""
+    lzma = _lzma()
+    packed = lzma.compress(data, check=lzma.CHECK_CRC32, filters=_FILTERS)
+    letters = -(-len(packed) // 3) * 4
+    return letters + -(-letters // LINE_LETTERS) * len("00000  0000\n")
+
+
+def _too_large(size_bytes: int) -> InlineTextError:
+    message = f"{size_bytes:,} bytes, at most {BUNDLE_BYTES:,} travel as text"
+    return InlineTextError(message, advice="attach the file itself")
 
 
 def safe_name(name: str) -> str:

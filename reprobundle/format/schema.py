@@ -18,6 +18,7 @@ from reprobundle.format.acceptance_record import AcceptanceRecord
 from reprobundle.format.difference_report import DifferenceReport
 from reprobundle.format.doctor_report import DoctorReport
 from reprobundle.format.findings import Report
+from reprobundle.format.fit_report import FitReport
 from reprobundle.format.forecast_report import ForecastReport
 from reprobundle.format.lock import Lock
 from reprobundle.format.manifest import Manifest
@@ -43,6 +44,7 @@ DOCUMENTS: dict[str, tuple[type, str]] = {
     "difference": (DifferenceReport, "What diff prints with --json"),
     "doctor": (DoctorReport, "What doctor prints with --json"),
     "forecast": (ForecastReport, "What forecast prints with --json"),
+    "fit": (FitReport, "What check prints with --json"),
     "scan": (ScanReport, "What scan prints with --json"),
     "selftest": (SelftestReport, "What selftest prints with --json"),
 }

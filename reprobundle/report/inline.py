@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reprobundle.format.atomic import explained
-from reprobundle.format.inline import Inline, encode_inline
+from reprobundle.format.destinations import ISSUE_CHARACTERS
+from reprobundle.format.inline import bundle_text
 from reprobundle.format.reader import open_bundle
 from reprobundle.report.markdown_text import code
-
-# Far above what an issue takes; a text of this size would only be cut off elsewhere.
-ISSUE_CHARACTERS = 65_536
 
 
 def inline_block(path: Path) -> str:
@@ -34,10 +31,8 @@ def inline_text(path: Path) -> str:
         BundleError: It is no bundle, or too large for a text.
         EnvironmentUnusableError: It cannot be read.
     """
-    with open_bundle(path) as bundle, explained(f"cannot read {str(path)!r}"):
-        # Its structure is proven by now, so the size is the file's.
-        data = path.read_bytes()
-        return encode_inline(Inline(path.name, bundle.id, data))
+    with open_bundle(path) as bundle:
+        return bundle_text(bundle)
 
 
 def told_size(name: str, text: str) -> str:
