@@ -76,10 +76,11 @@ def forecast(
     """Run a command on the CPU and say what it would meet on MPS.
 
     Put the whole command after --, as for pack, or name a bundle, whose command is
-    shown and run after you agreed. {device} in it becomes cpu. It runs in a copy of
-    the project. Exit status: 0 nothing found that blocks, 10 an operator without a
-    kernel, float64, or more memory than --memory, 11 not everything was seen; 20 bad
-    call, 22 the command failed.
+    shown and run after you agreed. {device} in it becomes cpu; a project that names mps
+    gets mps, and the CPU stands for it. The command runs in a copy of the project.
+    Exit status: 0 nothing found that blocks, 10 an operator without a kernel, float64,
+    or more memory than --memory, 11 not everything was seen; 20 bad call, 22 the
+    command failed.
     """
     from reprobundle.format.canonical import encode
     from reprobundle.port.forecast.forecast import ForecastOptions

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import os
 
+from .asked_device import AskedByValue
 from .drawn_inputs import DrawnInputs
 from .dry import Dry
 from .float64_sites import Float64Sites
 from .jsontext import decode
+from .named_mps import NamedMps
 from .operator_forms import OperatorForms
 from .refusals import Refusals
 from .steered_census import SteeredCensus
@@ -31,8 +33,8 @@ class Forecasting:
     """The observers of one process of a forecast.
 
     Args:
-        session: Whose folder holds what was asked for: ``dry``, and the operators to
-            ``refuse``.
+        session: Whose folder holds what was asked for: ``dry``, whether MPS is
+            ``named`` in the command or its files, and the operators to ``refuse``.
         clock: Knows the step and the open phase.
 
     Attributes:
@@ -53,6 +55,7 @@ class Forecasting:
             crossings.on_mixed = self._refusals.mixed
             sites.steered.after = self._refusals.after
         self.observers: list[Observer] = [
+            *([self._named(session, asked)] if asked.get("named") else []),
             *([Dry(session)] if asked.get("dry") else []),
             sites,
             crossings,
@@ -60,6 +63,13 @@ class Forecasting:
             OperatorForms(session, clock, sites.holds),
             DrawnInputs(session),
         ]
+
+    def _named(self, session: Session, asked: dict[str, Any]) -> Observer:
+        """Return what lets the CPU stand for MPS, before anything else looks."""
+        sites = self._sites
+        named = NamedMps(session, sites.holds, dry=bool(asked.get("dry")))
+        sites.steered.asked = AskedByValue(session.project, sites.holds, named)
+        return named
 
     def attach(self, stream: OperatorStream) -> None:
         """Have the stream raise what MPS would."""

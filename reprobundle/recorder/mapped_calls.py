@@ -24,10 +24,15 @@ _MOST_PLACES = 2000
 Key = tuple[str, str, str, str]
 
 
-def is_cuda_name(text: str) -> bool:
-    """Tell whether a text names a CUDA device: ``cuda`` or ``cuda:<number>``."""
+def is_name_of(kind: str, text: str) -> bool:
+    """Tell whether a text names a device of a type: ``cuda`` or ``cuda:<number>``."""
     head, colon, number = text.partition(":")
-    return head == "cuda" and (number.isdigit() if colon else True)
+    return head == kind and (number.isdigit() if colon else True)
+
+
+def is_cuda_name(text: str) -> bool:
+    """Tell whether a text names a CUDA device."""
+    return is_name_of("cuda", text)
 
 
 class MappedCalls:

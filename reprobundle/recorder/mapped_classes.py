@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .mapped_calls import device_text, is_cuda_name
+from .mapped_calls import device_text, is_name_of
 from .replace import replace
 
 TYPE_CHECKING = False
@@ -32,11 +32,16 @@ class MappedClasses:
     Args:
         torch: The module.
         calls: Counts what is mapped and refuses what cannot be.
+        source: The device type whose name is read.
     """
 
-    def __init__(self, torch: Any, calls: MappedCalls) -> None:
+    def __init__(self, torch: Any, calls: MappedCalls, source: str = "cuda") -> None:
         self._torch = torch
         self._calls = calls
+        self._source = source
+
+    def _names(self, device: Any) -> bool:
+        return isinstance(device, str) and is_name_of(self._source, device)
 
     def install(self) -> None:
         """Attach to torch, which was just imported."""
@@ -62,12 +67,12 @@ class MappedClasses:
             enabled: bool = True,
             cache_enabled: bool | None = None,
         ) -> None:
-            if isinstance(device_type, str) and is_cuda_name(device_type):
+            if self._names(device_type):
                 calls.note("torch.autocast", device_type)
                 device_type = calls.target
                 if dtype is None:
-                    # Each device has a default of its own; the script means CUDA's.
-                    dtype = torch.get_autocast_dtype("cuda")
+                    # Each device has a default of its own; the script means this one's.
+                    dtype = torch.get_autocast_dtype(self._source)
             original(context, device_type, dtype, enabled, cache_enabled)
 
         return initialise
@@ -78,7 +83,7 @@ class MappedClasses:
         def initialise(
             scaler: Any, device: str = "cuda", *arguments: Any, **named: Any
         ) -> None:
-            if is_cuda_name(device):
+            if self._names(device):
                 calls.note("torch.amp.GradScaler", device)
                 device = calls.target
             original(scaler, device, *arguments, **named)
@@ -90,7 +95,7 @@ class MappedClasses:
         calls = self._calls
 
         def restore(storage: Any, location: Any) -> Any:
-            if isinstance(location, str) and is_cuda_name(location):
+            if self._names(location):
                 calls.note("torch.load", location)
                 location = calls.target
             return original(storage, location)
@@ -113,7 +118,8 @@ class MappedClasses:
     def _generator(self, shown: Any) -> Any:
         """Return the class of generators that makes the target's for CUDA."""
         kind: Any = type(shown)
-        calls, device_type = self._calls, self._torch.device
+        calls, source, names = self._calls, self._source, self._names
+        device_type = self._torch.device
 
         class Meta(kind):  # type: ignore[misc]
             def __instancecheck__(cls, instance: object) -> bool:
@@ -123,9 +129,8 @@ class MappedClasses:
                 if cls is not mapped:
                     return super().__call__(device)
                 number = isinstance(device, int) and not isinstance(device, bool)
-                named = isinstance(device, str) and is_cuda_name(device)
-                held = isinstance(device, device_type) and device.type == "cuda"
-                if number or named or held:
+                held = isinstance(device, device_type) and device.type == source
+                if number or names(device) or held:
                     calls.note("torch.Generator", device_text(device))
                     device = calls.target
                 return shown(device)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .mapped_calls import MappedCalls
+    from .named_mps import NamedMps
     from .places import Places
 
     Function = Callable[..., Any]
@@ -210,7 +211,7 @@ class Redirect:
         return function(*arguments, **named)
 
 
-def enter_everywhere(torch: Any, redirect: Redirect) -> Any:
+def enter_everywhere(torch: Any, redirect: Redirect | NamedMps) -> Any:
     """Send every call of torch through `redirect`, in this and in later threads.
 
     Returns:

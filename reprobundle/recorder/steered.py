@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import sys
 
-from .call_sources import device_named, device_of_tensor
-from .callers import caller_frame, calling_frame, is_ours
+from .asked_device import AskedInSource
+from .callers import is_ours
 from .replace import replace
 
 TYPE_CHECKING = False
@@ -32,7 +32,6 @@ HOST = ("cpu", "meta")
 _WRAPPERS = ("/models.py", "/steered.py", "/session.py")
 # What makes a tensor without an operator that names its device.
 _MAKERS = ("tensor", "as_tensor", "asarray")
-_DEFAULT_DEVICE = "/torch/utils/_device.py"
 
 
 class Steered:
@@ -43,6 +42,7 @@ class Steered:
         arrived: Called with a tensor that was just moved there or made there, and how.
 
     Attributes:
+        asked: Tells which device a call asks for.
         seen: Operators and moves that had to do with a steered tensor.
         left: Called with a tensor that was just copied to the CPU, if set.
         after: Called at the end of each call that moves or makes; it may raise.
@@ -60,6 +60,7 @@ class Steered:
         self._known: Any = None
         self._memory: dict[int, Any] = {}
         self.seen = 0
+        self.asked = AskedInSource(session.project, self.holds)
 
     def start(self, torch: Any) -> None:
         """Attach, unless there is an accelerator: then tensors tell by themselves."""
@@ -83,6 +84,11 @@ class Steered:
             replace(torch.nn.Module, name, self._watch_module)
         replace(torch.Tensor, "new_tensor", self._watch_new)
         register = getattr(torch.jit._builtins, "_register_builtin", None)
+        # torch keeps the list of what heeds a default device from its first use on. It
+        # is asked for by what stands here now.
+        from torch.utils._device import _device_constructors
+
+        _device_constructors()
         for name in _MAKERS:
             replace(torch, name, self._watch_maker)
             if register is not None:
@@ -101,7 +107,9 @@ class Steered:
         """Note what an operator made; tell whether it ran on the steered device."""
         on = any(self.holds(tensor) for tensor in given)
         if not given and made and "device" in call.named:
-            on = made[0].device.type not in HOST or self._is_named_by_variable()
+            on = made[0].device.type not in HOST or self.asked.is_made_by_operator()
+        elif made and self.asked.is_named_now():
+            on = True
         for tensor in made:
             if tensor.device.type in HOST:
                 self._inherit(tensor, given, on)
@@ -135,34 +143,6 @@ class Steered:
             return id(tensor)
         key: int = tensor.untyped_storage()._cdata
         return key
-
-    def _is_named_by_variable(self) -> bool:
-        """Tell whether the call in the user's code takes its device from a variable."""
-        frame = sys._getframe(1)
-        found: FrameType | None = frame
-        while found is not None:
-            if found.f_code.co_filename.endswith(_DEFAULT_DEVICE):
-                return True
-            found = found.f_back
-        direct = calling_frame()
-        asked = self._asked_like(direct)
-        if asked is not None:
-            return asked
-        named, outright = device_named(direct)
-        if not named:
-            # What is made inside a library's call, such as a module's weights.
-            named, outright = device_named(caller_frame(self._session.project))
-        return named and not outright
-
-    def _asked_like(self, frame: FrameType | None) -> bool | None:
-        """Tell whether ``device=x.device`` names a steered tensor; None if no tensor.
-
-        Libraries write that, and so do scripts that prepare data on the CPU.
-        """
-        tensor = device_of_tensor(frame)
-        if not isinstance(tensor, self._torch.Tensor):
-            return None
-        return self.holds(tensor)
 
     def _watch_new(self, original: Function) -> Function:
         def new_tensor(tensor: Any, *arguments: Any, **named: Any) -> Any:
@@ -217,10 +197,7 @@ class Steered:
             return "steered" if self.holds(wanted) else "host"
         if not isinstance(wanted, (str, torch.device)):
             return ""
-        return "host" if self._is_literal_here() else "steered"
-
-    def _is_literal_here(self) -> bool:
-        return device_named(caller_frame(self._session.project))[1]
+        return "steered" if self.asked.is_goal(wanted) else "host"
 
     def _arrive(self, result: Any, tensor: Any) -> Any:
         if result.device.type not in HOST or result.layout != self._torch.strided:
@@ -308,20 +285,18 @@ class Steered:
 
         def make(*arguments: Any, **named: Any) -> Any:
             result = original(*arguments, **named)
-            if not is_compiling() and named.get("device") is not None:
+            wanted = named.get("device")
+            wanted = self.asked.default() if wanted is None else wanted
+            if not is_compiling() and wanted is not None:
                 here = sys._getframe(1)
-                self._session.attempt("float64", self._made, result, here)
+                self._session.attempt("float64", self._made, result, wanted, here)
             self._end()
             return result
 
         return make
 
-    def _made(self, result: Any, frame: FrameType) -> None:
-        # The call itself, which may be a library's: optimizers keep their count of
-        # steps on the CPU outright.
-        like = self._asked_like(frame)
-        steered = not device_named(frame)[1] if like is None else like
-        if result.device.type in HOST and steered:
+    def _made(self, result: Any, wanted: Any, frame: FrameType) -> None:
+        if result.device.type in HOST and self.asked.is_made_by(wanted, frame):
             self._known[result] = True
             self.seen += 1
             self._arrived(result, "made")

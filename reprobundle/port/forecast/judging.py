@@ -28,6 +28,7 @@ from reprobundle.run.events import (
     FactEvent,
     Float64SearchEvent,
     Float64SiteEvent,
+    MappedEvent,
     SteeredEndEvent,
     SteeredInputsEvent,
     SteeredInventedEvent,
@@ -50,6 +51,8 @@ _ALWAYS = (
 _DRY = (
     "values: nothing was computed, so indices, masks and losses were not looked at",
 )
+# What a question of a size or a time got where MPS was not there to ask.
+ANSWERED = "0"
 _MOST_NAMED = 4
 # Questions to a tensor, and marks for a profiler.
 _NO_WORK = ("prim.", "profiler.")
@@ -234,4 +237,16 @@ def _gaps(
         for one in events
         if isinstance(one, Trouble)
     ]
+    found += _replaced(events)
     yield from dict.fromkeys(found)
+
+
+def _replaced(events: Sequence[AnyEvent]) -> Iterator[str]:
+    """Yield what was done in the place of MPS, and is not what a Mac does."""
+    for one in events:
+        if isinstance(one, MappedEvent) and one.call == "torch.autocast":
+            yield f"what autocast casts at {one.where}: it cast as on the CPU"
+        elif isinstance(one, MappedEvent) and one.call == "torch.compile":
+            yield f"what is compiled at {one.where}: it ran as it stands"
+        elif isinstance(one, MappedEvent) and one.became == ANSWERED:
+            yield f"what depends on {one.call}() at {one.where}: 0 was answered"

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from reprobundle.port.forecast.naming import names_mps
 from reprobundle.port.forecast.subject import Subject
 from reprobundle.run.command import run_environment, runnable_argv
 from reprobundle.run.events import EventFile, read_events
@@ -25,7 +26,7 @@ class Watched(NamedTuple):
     Attributes:
         processes: Events of all its processes.
         exit_status: Of the command.
-        last_words: Last line of its standard error.
+        last_words: Last line of its standard error that is not blank.
         printed: Its standard output.
         root: The copy of the project, with a slash at its end.
     """
@@ -56,7 +57,8 @@ def watch(
     with tempfile.TemporaryDirectory(prefix="reprobundle-forecast-") as folder:
         place = Path(folder).resolve()
         launched = _run(subject, place, asked or {}, echo=echo)
-        said = launched.session.stderr.read_text(errors="replace").splitlines()
+        text = launched.session.stderr.read_text(errors="replace")
+        said = [line for line in text.splitlines() if line.strip()]
         return Watched(
             processes=read_events(launched.session.events),
             exit_status=launched.exit_status,
@@ -72,6 +74,9 @@ def _run(
     scratch = folder / "project"
     subject.fill(scratch)
     command = subject.command
+    named = names_mps(
+        scratch, command.argv, {**subject.variables, **command.environment}
+    )
     session = make_session(
         folder / "session",
         scratch,
@@ -79,13 +84,15 @@ def _run(
         device="cpu",
         pass_name="forecast",
     )
-    (session.folder / ASKED_FILE).write_text(json.dumps(dict(asked)))
+    told = json.dumps({**asked, "named": named})
+    (session.folder / ASKED_FILE).write_text(told)
+    device = "mps" if named else "cpu"
     return launch(
         runnable_argv(
             command.argv,
             scratch,
             subject.python,
-            device="cpu",
+            device=device,
             words=own_words(command.placeholders),
             placed=subject.placed,
         ),
@@ -96,7 +103,7 @@ def _run(
             command.environment,
             scratch=scratch,
             python=subject.python,
-            device="cpu",
+            device=device,
         ),
         echo=echo,
     )

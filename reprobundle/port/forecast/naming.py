@@ -1,0 +1,42 @@
+"""Tell whether a command names MPS itself, so that the CPU has to stand for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+# Where a program may have its device from: code and settings.
+_SUFFIXES = frozenset(
+    {".py", ".ipynb", ".yaml", ".yml", ".json", ".toml", ".ini", ".cfg", ".sh"}
+)
+_MOST_BYTES = 4 << 20
+_WORD = re.compile(rb"(?<![A-Za-z0-9_])mps(?![A-Za-z0-9_])")
+
+
+def names_mps(folder: Path, argv: Iterable[str], variables: Mapping[str, str]) -> bool:
+    """Tell whether ``mps`` is a word of the command, its files or its variables.
+
+    A comment counts too: where nothing names MPS while it runs, nothing is replaced.
+
+    Args:
+        folder: The project's files.
+        argv: The command.
+        variables: The command's own.
+    """
+    texts = [word.encode() for word in (*argv, *variables.values())]
+    return any(map(_WORD.search, texts)) or any(map(_holds_it, _files(folder)))
+
+
+def _files(folder: Path) -> Iterable[Path]:
+    for path in folder.rglob("*"):
+        if path.suffix in _SUFFIXES and path.is_file():
+            yield path
+
+
+def _holds_it(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return bool(_WORD.search(file.read(_MOST_BYTES)))
+    except OSError:
+        return False
