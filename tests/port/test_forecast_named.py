@@ -127,6 +127,7 @@ def test_the_device_of_the_command_is_mps_where_the_project_names_it(tmp_path):
         ("conf/run.yaml", "accelerator: mps", True),
         ("a.ipynb", '"source": ["d = \\"mps\\""]', True),
         ("a.py", "lamps = mps_of = _mps = mps2 = 1", False),
+        ("start.sh", "nvidia-cuda-mps-control -d", False),
         ("notes.md", "runs on mps", False),
     ],
 )
@@ -140,7 +141,7 @@ def test_a_word_of_code_or_settings_names_mps(name, text, found, tmp_path):
 def test_a_word_of_the_command_or_its_variables_names_mps(tmp_path):
     assert names_mps(tmp_path, ("python", "a.py", "--device=mps"), {})
     assert names_mps(tmp_path, (), {"DEVICE": "mps"})
-    assert not names_mps(tmp_path, ("python",), {"PATH": "/lamps"})
+    assert not names_mps(tmp_path, ("python",), {"PIPES": "/tmp/nvidia mps"})
 
 
 def test_a_default_device_is_the_devices_and_one_named_outright_is_not(tmp_path):

@@ -11,7 +11,9 @@ _SUFFIXES = frozenset(
     {".py", ".ipynb", ".yaml", ".yml", ".json", ".toml", ".ini", ".cfg", ".sh"}
 )
 _MOST_BYTES = 4 << 20
-_WORD = re.compile(rb"(?<![A-Za-z0-9_])mps(?![A-Za-z0-9_])")
+# `nvidia-cuda-mps-control` is another MPS.
+_WORD = re.compile(rb"(?<![A-Za-z0-9_-])mps(?![A-Za-z0-9_-])")
+_DEVICE = re.compile(r"mps(:\d+)?")
 
 
 def names_mps(folder: Path, argv: Iterable[str], variables: Mapping[str, str]) -> bool:
@@ -22,10 +24,14 @@ def names_mps(folder: Path, argv: Iterable[str], variables: Mapping[str, str]) -
     Args:
         folder: The project's files.
         argv: The command.
-        variables: The command's own.
+        variables: Of which one may be the device's name and no more.
     """
-    texts = [word.encode() for word in (*argv, *variables.values())]
-    return any(map(_WORD.search, texts)) or any(map(_holds_it, _files(folder)))
+    words = [word.encode() for word in argv]
+    return (
+        any(map(_DEVICE.fullmatch, variables.values()))
+        or any(map(_WORD.search, words))
+        or any(map(_holds_it, _files(folder)))
+    )
 
 
 def _files(folder: Path) -> Iterable[Path]:
