@@ -11,7 +11,7 @@ from reprobundle.cli.options import bundle_argument
 
 @click.command()
 @bundle_argument
-@click.argument("replay_file", type=click.Path(path_type=Path))
+@click.argument("replay_file", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--as-reference",
     is_flag=True,
@@ -25,17 +25,28 @@ from reprobundle.cli.options import bundle_argument
     help="Attach what looks like a secret or personal data there; the record says so. "
     "A replay whose record was refused names the file in which it is kept.",
 )
+@click.option(
+    "--restore",
+    is_flag=True,
+    help="Attach nothing: put a bundle right whose change was cut off, by a kill or a "
+    "loss of power. Any change does so first.",
+)
 def attach(
     *,
     bundle: Path,
-    replay_file: Path,
+    replay_file: Path | None,
     as_reference: bool,
     allow_sensitive: tuple[str, ...],
+    restore: bool,
 ) -> int:
     """Attach a replay (.rpr.zip) or an acceptance record (.json) that travelled alone.
 
     It has to be of this bundle. The sealed part and the bundle id stay as they are.
     """
+    if restore:
+        return _restore(bundle)
+    if replay_file is None:
+        raise click.UsageError("name the file to attach, or --restore")
     document = _document(replay_file)
     if document:
         return _attach_acceptance(bundle, replay_file, document)
@@ -49,6 +60,18 @@ def attach(
         click.echo(f"attached replay {identifier}")
     if forget(replay_file):
         click.echo(f"deleted {replay_file}, where the record was kept aside")
+    return 0
+
+
+def _restore(bundle: Path) -> int:
+    from reprobundle.format.attach import restore_bundle
+
+    undone = restore_bundle(bundle)
+    click.echo(
+        f"{bundle} is again as before the change that was cut off"
+        if undone
+        else f"no change of {bundle} was cut off"
+    )
     return 0
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from reprobundle.errors import EnvironmentUnusableError
+from reprobundle.format.exclusive import has_name, try_lock
 
 
 @contextlib.contextmanager
@@ -16,7 +18,8 @@ def replacing(target: Path, *, durable: bool = True) -> Iterator[int]:
     """Give the descriptor of a temporary file that takes `target`'s name at the end.
 
     It lies in the same folder. At the end it is on the disk before it gets the name,
-    and so is the name; after an error it is gone and `target` is as before.
+    and so is the name; after an error it is gone and `target` is as before. One that a
+    killed process left is written over when the same target is written next.
 
     Args:
         target: The file.
@@ -26,21 +29,20 @@ def replacing(target: Path, *, durable: bool = True) -> Iterator[int]:
     Raises:
         EnvironmentUnusableError: The folder or the disk does not allow it.
     """
-    temporary = target.parent / f".reprobundle-{os.urandom(8).hex()}.part"
     with explained(f"cannot write {str(target)!r}"):
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        descriptor = os.open(temporary, flags, 0o666)
+        temporary, descriptor = _open_part(target)
         try:
             try:
                 yield descriptor
                 if durable:
                     sync(descriptor)
-            finally:
-                os.close(descriptor)
-            temporary.replace(target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+                # Still locked: until it has its name, nobody takes it for a leftover.
+                temporary.replace(target)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+        finally:
+            os.close(descriptor)
         if durable:
             sync_folder(target.parent)
 
@@ -55,6 +57,45 @@ def write_text(target: Path, text: str) -> None:
         view = memoryview(text.encode())
         while view:
             view = view[os.write(descriptor, view) :]
+
+
+def part_path(target: Path) -> Path:
+    """Return the name under which `replacing` usually writes."""
+    return target.with_name(f".{target.name}.part")
+
+
+def _open_part(target: Path) -> tuple[Path, int]:
+    """Return a new or emptied file beside `target`, locked where that can be had.
+
+    What a writer that was killed left has the same name, so it is written over. Another
+    name is taken only while another process writes the same target, or for a file that
+    is not simply ours.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    usual = part_path(target)
+    with contextlib.suppress(OSError):
+        descriptor = os.open(usual, flags, 0o666)
+        try:
+            if try_lock(descriptor) and _is_ours(descriptor, usual):
+                os.ftruncate(descriptor, 0)
+                return usual, descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+    other = target.with_name(f".reprobundle-{os.urandom(8).hex()}.part")
+    return other, os.open(other, flags | os.O_EXCL, 0o666)
+
+
+def _is_ours(descriptor: int, path: Path) -> bool:
+    """Whether an open file has this one name still, is plain, and nobody else's."""
+    mine = os.fstat(descriptor)
+    return (
+        has_name(descriptor, path)
+        and stat.S_ISREG(mine.st_mode)
+        and mine.st_nlink == 1
+        and mine.st_uid == os.geteuid()
+    )
 
 
 @contextlib.contextmanager

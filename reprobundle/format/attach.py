@@ -246,7 +246,7 @@ def restore_bundle(bundle_path: Path) -> bool:
         StructureError: The journal is damaged or belongs to another bundle.
         EnvironmentUnusableError: The bundle cannot be changed.
     """
-    interrupted = journal_path(bundle_path.resolve()).exists()
+    interrupted = journal_path(bundle_path.resolve()).is_file()
     with locked(bundle_path):
         return interrupted
 

@@ -1,26 +1,29 @@
 """Make a change of a file's end undoable until it is whole.
 
 Before the end of a bundle is overwritten, its old bytes go to a journal beside it. The
-journal is removed when the new end is on the disk. One that is still there belongs to
-a change that was cut off: putting the old bytes back gives the old file.
+journal is removed when the new end is on the disk: that moment is the change. As long
+as the journal is there the bundle is the old one: readers take its end from the journal
+(`before_change`), and the next change first puts the old bytes back.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from blake3 import blake3
 
-from reprobundle.errors import BadCallError, BundleError, StructureError
+from reprobundle.errors import BundleError, StructureError
+from reprobundle.format import limits
 from reprobundle.format.archive import write_all
 from reprobundle.format.atomic import explained, replacing, sync, sync_folder
 from reprobundle.format.content import Content
-from reprobundle.format.source import LocalFile, read_exactly
+from reprobundle.format.exclusive import open_exclusively
+from reprobundle.format.source import ByteSource, LocalFile, read_exactly
 
 _HEADER = struct.Struct("<8sQQQQ32s32s")
 _MAGIC = b"RPBJRNL1"
@@ -39,21 +42,14 @@ def locked(path: Path) -> Iterator[int]:
     A change that was cut off before is undone first.
 
     Raises:
-        BadCallError: Another process changes it now.
+        BadCallError: Another process changes it, and does not come to an end.
         StructureError: The journal of an earlier change is damaged.
         EnvironmentUnusableError: It cannot be opened or changed.
     """
     path = path.resolve()
     with explained(f"cannot change {str(path)!r}"):
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = open_exclusively(path)
         try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise BadCallError(
-                    f"{path.name} is being changed by another process",
-                    advice="wait until it has ended",
-                ) from error
             _restore(path, descriptor)
             yield descriptor
         finally:
@@ -95,11 +91,15 @@ def undoable(
 def _write_journal(
     journal: Path, descriptor: int, offset: int, anchor: Content
 ) -> None:
-    size_bytes = os.fstat(descriptor).st_size
     hasher = blake3()
     place = _HEADER.size
-    with replacing(journal) as kept:
-        for piece in _read_pieces(descriptor, offset, size_bytes):
+    with (
+        open(descriptor, "rb", buffering=0, closefd=False) as stream,
+        replacing(journal) as kept,
+    ):
+        file = LocalFile(stream)
+        size_bytes = file.size_bytes
+        for piece in _read_pieces(file, offset, size_bytes):
             hasher.update(piece)
             write_all(kept, piece, place)
             place += len(piece)
@@ -115,6 +115,66 @@ def _write_journal(
         write_all(kept, _HEADER.pack(*fixed, hasher.digest()), 0)
 
 
+class BeforeChange:
+    """A file as it was before a change of its end that is not complete."""
+
+    at_hand = True
+
+    def __init__(self, file: ByteSource, journal: ByteSource, kept: _Kept) -> None:
+        """Take the bytes before the change from `file`, those behind from `journal`."""
+        self.size_bytes = kept.size_bytes
+        self._file = file
+        self._journal = journal
+        self._offset = kept.offset
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        """Return at most `count` bytes from `offset` on, fewer only at the end."""
+        if offset >= self._offset:
+            return self._journal.read_at(_HEADER.size + offset - self._offset, count)
+        first = self._file.read_at(offset, min(count, self._offset - offset))
+        if offset + len(first) < self._offset or len(first) == count:
+            return first
+        return first + self._journal.read_at(_HEADER.size, count - len(first))
+
+    def fetch_all(self) -> None:
+        """Do nothing: all bytes are here."""
+
+    def close(self) -> None:
+        """Close both files."""
+        self._file.close()
+        self._journal.close()
+
+
+def before_change(path: Path, file: ByteSource) -> ByteSource:
+    """Return what is to be read as the bundle at `path`, whose open file is `file`.
+
+    That is the file, unless a change of it was cut off or is under way. A journal that
+    cannot be used is not: the file is then what it looks like.
+    """
+    journal = journal_path(path.resolve())
+    if not journal.is_file():
+        return file
+    try:
+        kept = LocalFile(journal.open("rb", buffering=0))
+    except OSError:
+        return file  # Gone, so the change is complete; or not ours to read.
+    try:
+        return BeforeChange(file, kept, _check_journal(journal, kept, file))
+    except BundleError:
+        kept.close()
+        return file
+
+
+def end_state(path: Path) -> tuple[object, ...]:
+    """Return what differs before, during and after a change of the file at `path`."""
+    try:
+        seen = path.stat()
+    except OSError:
+        return ()
+    journal = journal_path(path.resolve()).is_file()
+    return seen.st_ino, seen.st_size, seen.st_mtime_ns, journal
+
+
 def explain_interrupted(path: Path, error: BundleError) -> None:
     """Raise what really happened if a cut-off change is why `path` is not readable.
 
@@ -122,55 +182,76 @@ def explain_interrupted(path: Path, error: BundleError) -> None:
         StructureError: There is a journal beside it.
     """
     path = path.resolve()
-    if journal_path(path).exists():
+    if journal_path(path).is_file():
         raise StructureError(
-            "a replay was being attached or detached when the program was stopped, "
-            "or is just now",
+            f"{error.message}; a change of it was cut off, and its journal "
+            f"{journal_path(path).name!r} cannot be used",
             rule="R-4.29",
             where=path.name,
-            advice="attach again: the sealed part is intact and is put right first",
+            advice="put the journal back that was beside this very file",
         ) from error
 
 
 def _restore(path: Path, descriptor: int) -> bool:
     """Undo a change that was cut off; return whether there was one."""
     journal = journal_path(path)
-    if not journal.exists():
+    if not journal.is_file():
         return False
-    with journal.open("rb", buffering=0) as stream:
-        kept = stream.fileno()
-        place = _check_journal(journal, kept, descriptor)
-        for piece in _read_pieces(kept, _HEADER.size, os.fstat(kept).st_size):
+    with (
+        journal.open("rb", buffering=0) as stream,
+        open(descriptor, "rb", buffering=0, closefd=False) as file,
+    ):
+        kept = LocalFile(stream)
+        old = _check_journal(journal, kept, LocalFile(file))
+        # First the size: on a full disk there may be no room for anything before.
+        os.ftruncate(descriptor, old.size_bytes)
+        place = old.offset
+        for piece in _read_pieces(kept, _HEADER.size, kept.size_bytes):
             write_all(descriptor, piece, place)
             place += len(piece)
-    os.ftruncate(descriptor, place)
     sync(descriptor)
     journal.unlink()
     sync_folder(path.parent)
     return True
 
 
-def _check_journal(journal: Path, kept: int, descriptor: int) -> int:
-    """Return where its bytes belong, after proving that it is whole and fits.
+class _Kept(NamedTuple):
+    """What a journal keeps: the bytes from `offset` on of a file of `size_bytes`."""
+
+    offset: int
+    size_bytes: int
+
+
+def _check_journal(journal: Path, kept: ByteSource, file: ByteSource) -> _Kept:
+    """Return what a journal keeps, after proving that it is whole and fits the file.
+
+    It comes from wherever the file does, so none of its numbers is believed before.
 
     Raises:
         StructureError: It is damaged, or belongs to another bundle.
     """
-    header = os.pread(kept, _HEADER.size, 0)
+    header = kept.read_at(0, _HEADER.size)
     if len(header) < _HEADER.size:
         raise _unusable(journal, "it is damaged")
     *fixed, digest = _HEADER.unpack(header)
     hasher = blake3()
-    for piece in _read_pieces(kept, _HEADER.size, os.fstat(kept).st_size):
+    for piece in _read_pieces(kept, _HEADER.size, kept.size_bytes):
         hasher.update(piece)
     hasher.update(_HEADER.pack(*fixed, bytes(32)))
     if hasher.digest() != digest:
         raise _unusable(journal, "it is damaged")
-    _, offset, _, anchor_offset, anchor_bytes, anchor_digest = fixed
-    anchor = os.pread(descriptor, anchor_bytes, anchor_offset)
+    magic, offset, size_bytes, anchor_offset, anchor_bytes, anchor_digest = fixed
+    if (
+        magic != _MAGIC
+        or size_bytes - offset != kept.size_bytes - _HEADER.size
+        or anchor_bytes > limits.DOCUMENT_BYTES
+        or anchor_offset + anchor_bytes > min(offset, file.size_bytes)
+    ):
+        raise _unusable(journal, "it is no journal of such a change")
+    anchor = file.read_at(anchor_offset, anchor_bytes)
     if blake3(anchor).digest() != anchor_digest:
         raise _unusable(journal, "it belongs to another bundle")
-    return int(offset)
+    return _Kept(offset, size_bytes)
 
 
 def _unusable(journal: Path, why: str) -> StructureError:
@@ -182,9 +263,9 @@ def _unusable(journal: Path, why: str) -> StructureError:
     )
 
 
-def _read_pieces(descriptor: int, start: int, end: int) -> Iterator[bytes]:
+def _read_pieces(source: ByteSource, start: int, end: int) -> Iterator[bytes]:
     while start < end:
-        piece = os.pread(descriptor, min(_PIECE_BYTES, end - start), start)
+        piece = source.read_at(start, min(_PIECE_BYTES, end - start))
         if not piece:
             return
         yield piece

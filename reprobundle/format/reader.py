@@ -24,7 +24,12 @@ from reprobundle.format.content import Content, ContentStream
 from reprobundle.format.digests import digest_bytes
 from reprobundle.format.extraction import extract
 from reprobundle.format.integrity import Damage, check_digests
-from reprobundle.format.journal import explain_interrupted
+from reprobundle.format.journal import (
+    BeforeChange,
+    before_change,
+    end_state,
+    explain_interrupted,
+)
 from reprobundle.format.manifest import (
     MANIFEST_PATH,
     Manifest,
@@ -78,6 +83,8 @@ class ReplayFile:
         signatures: Names of the unsealed files below ``signatures/``.
         acceptance_ids: Ids of the attached acceptance records, in the order of
             attaching.
+        interrupted: Whether a change of the file is not complete, so that this is how
+            it was before.
     """
 
     def __init__(
@@ -90,6 +97,7 @@ class ReplayFile:
         """Take an open file; `entries` from `sealed_count` on are outside the seal."""
         self.path = path
         self.size_bytes = file.size_bytes
+        self.interrupted = isinstance(file, BeforeChange)
         self.entries = tuple(entries)
         self._file = file
         unsealed = entries[sealed_count:]
@@ -201,6 +209,7 @@ class Bundle(ReplayFile):
         replay_ids: Record ids of the attached replays, in the order of attaching.
         signatures: Names of the unsealed files below ``signatures/``.
         acceptance_ids: Ids of the attached acceptance records, in that order too.
+        interrupted: As in `ReplayFile`.
     """
 
     def __init__(
@@ -341,16 +350,29 @@ def open_replay_file(path: Path) -> ReplayFile:
     )
 
 
-def _open(path: Path | Place, read: Callable[[ByteSource], Opened]) -> Opened:
-    """Return what `read` makes of a file; it is closed again if that fails."""
-    source = open_source(path)
+def _open(
+    path: Path | Place, read: Callable[[ByteSource], Opened], *, attempts: int = 3
+) -> Opened:
+    """Return what `read` makes of a file; it is closed again if that fails.
+
+    A file whose end is being changed is read as it was before. If the change began or
+    ended while it was read, it is read anew.
+    """
+    if not isinstance(path, Path):
+        return _closing(open_source(path), read)
+    seen = end_state(path)
+    try:
+        return _closing(before_change(path, open_source(path)), read)
+    except BundleError as error:
+        if attempts > 1 and end_state(path) != seen:
+            return _open(path, read, attempts=attempts - 1)
+        explain_interrupted(path, error)
+        raise
+
+
+def _closing(source: ByteSource, read: Callable[[ByteSource], Opened]) -> Opened:
     try:
         return read(source)
-    except BundleError as error:
-        source.close()
-        if isinstance(path, Path):
-            explain_interrupted(path, error)
-        raise
     except BaseException:
         source.close()
         raise

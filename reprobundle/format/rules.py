@@ -107,14 +107,15 @@ RULES: dict[str, str] = {
     ),
     "R-4.29": (
         "A change behind the seal keeps the bytes it overwrites in NAME.journal beside "
-        "the bundle until it is complete; a reader that cannot read a bundle with such "
-        "a journal says so, and the next change first puts the bytes back."
+        "the bundle until it is complete. While a usable journal is there, the bundle "
+        "is what it was before: a reader takes those bytes from the journal, and the "
+        "next change first puts them back."
     ),
     "R-4.30": "A reader gives out at once no more bytes than its caller asked for.",
     "R-4.31": "A path or replay that is asked for is in the bundle.",
     "R-4.32": (
-        "A journal is applied only if its digest is right and the bundle holds the "
-        "manifest for which it was written."
+        "A journal is applied only if its digest is right, it keeps bytes behind the "
+        "manifest alone, and the bundle holds the manifest for which it was written."
     ),
     "R-4.33": (
         "A signature is an armoured SSH signature of at most 16 KiB over the stored "

@@ -57,7 +57,10 @@ def bare_message(error: BundleError) -> str:
 def check_opened(bundle: Bundle) -> Iterator[Finding]:
     """Yield what opening `bundle` has proven already (V1 to V3)."""
     count = len(bundle.members)
-    yield finding("container", "pass", f"{bundle.size_bytes:,} bytes")
+    how = f"{bundle.size_bytes:,} bytes"
+    if bundle.interrupted:
+        how += ", as before a change that was cut off (attach --restore) or goes on"
+    yield finding("container", "pass", how)
     yield finding("limits", "pass")
     version = bundle.manifest.version
     if bundle.newer_minor:
