@@ -60,7 +60,7 @@ BUDGET_SECONDS = {
     "conformance": 28,
     "cuda": 60,
     "examples": 60,
-    "format": 30,
+    "format": 40,
     "handoff": 80,
     "outputs": 20,
     "pack": 8,
