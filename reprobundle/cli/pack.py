@@ -145,6 +145,18 @@ def _devices(device: str, mappings: tuple[DeviceMapping, ...]) -> tuple[str, ...
     metavar="KEY=VALUE",
     help="A fact that cannot be observed, such as model_commit=4f2a; kept as stated.",
 )
+@click.option(
+    "--citation",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="How the work is cited (CITATION.cff 1.2.0); kept as stated.",
+)
+@click.option(
+    "--doi",
+    default="",
+    metavar="DOI",
+    help="A DOI that is reserved for the work; kept as stated. See docs/papers.md.",
+)
 @click.option("--expect-failure", is_flag=True, help="Failing is the result.")
 @click.option(
     "--passes",
@@ -256,6 +268,8 @@ def pack(
     metrics: tuple[str, ...],
     roles: tuple[str, ...],
     facts: tuple[str, ...],
+    citation: Path | None,
+    doi: str,
     expect_failure: bool,
     passes: str,
     repeats: int,
@@ -286,6 +300,7 @@ def pack(
     compared with what the destination takes: exit status 10 if that refuses it.
     """
     from reprobundle.format.policy import Intent
+    from reprobundle.pack.citing import with_citation
     from reprobundle.pack.options import PackOptions
     from reprobundle.pack.pack import pack as run_pack
     from reprobundle.pack.passes import parse_command, parse_passes
@@ -314,7 +329,7 @@ def pack(
         policy=policy,
         metrics=tuple(parse_metric(metric) for metric in metrics),
         roles=tuple(parse_role(role) for role in roles),
-        facts=parse_facts(facts),
+        facts=with_citation(parse_facts(facts), citation, doi),
         intent=Intent(
             purpose=purpose,
             scenario=scenario,

@@ -58,6 +58,12 @@ STYLES = ("plain", "aec", "aea", "checklist")
     help="Your own policy (JSON), judged and shown beside the author's. The exit "
     "status follows the author's.",
 )
+@click.option(
+    "--doi",
+    default="",
+    metavar="DOI",
+    help="A DOI that was assigned after packing, to be shown.",
+)
 @signers_options
 @allow_option
 def report(
@@ -69,6 +75,7 @@ def report(
     replay_file: Path | None,
     expect_id: str | None,
     policy: Path | None,
+    doi: str,
     signers: tuple[Path, ...],
     revoked: Path | None,
     at: str,
@@ -92,7 +99,7 @@ def report(
         acceptance=True,
         signers=stated_signers(signers, revoked, at),
     )
-    document = _rendered(bundle, answer, kind, style, replay_file)
+    document = _rendered(bundle, answer, kind, style, replay_file, doi)
     if output is None and kind == "html":
         output = Path(f"{bundle.name.removesuffix('.rpb.zip')}.html")
     if output is None:
@@ -104,7 +111,12 @@ def report(
 
 
 def _rendered(
-    bundle: Path, answer: Report, kind: str, style: str, replay_file: Path | None
+    bundle: Path,
+    answer: Report,
+    kind: str,
+    style: str,
+    replay_file: Path | None,
+    doi: str,
 ) -> str:
     from reprobundle.report.page import build_page
 
@@ -116,7 +128,7 @@ def _rendered(
         from reprobundle.report.junit import render_junit
 
         return render_junit(answer)
-    page = build_page(bundle, answer, replay_file)
+    page = build_page(bundle, answer, replay_file, doi)
     if kind == "html":
         from reprobundle.report.html import render_html
 

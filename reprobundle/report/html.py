@@ -38,6 +38,7 @@ from reprobundle.report.accepted import (
     result_words,
     rule_cells,
 )
+from reprobundle.report.cited import citation_rows
 from reprobundle.report.concluded import (
     CLAIM_COLUMNS,
     claim_cells,
@@ -155,6 +156,7 @@ def _environment() -> Environment:
         rule=_rule,
         sign=_SIGNS.__getitem__,
         signed_rows=signed_rows,
+        citation_rows=citation_rows,
         size=text.size,
         tone=_tone,
         total=_total,

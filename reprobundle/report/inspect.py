@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 
+from reprobundle.format.citation import citation_of
 from reprobundle.format.manifest import Member
 from reprobundle.format.record import Record
 from reprobundle.report import text
+from reprobundle.report.cited import citation_rows
 from reprobundle.report.files import input_lines, output_lines
 from reprobundle.report.layout import BLANK, Column, Row, flow, more, paragraph, table
 from reprobundle.report.measured import memory_lines, phase_lines
@@ -74,6 +76,9 @@ def _identity(bundle: BundleView, screen: Screen) -> list[Line]:
     for label, words in (("purpose", intent.purpose), ("scenario", intent.scenario)):
         lines += paragraph(screen, label, words or "not stated")
     if bundle.runs:
+        cited = citation_of(bundle.runs[0].record.environment)
+        for label, words in citation_rows(cited):
+            lines += paragraph(screen, label, words)
         lines += _made(bundle, bundle.runs[0].record, screen)
     return lines
 

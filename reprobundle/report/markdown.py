@@ -13,6 +13,7 @@ from reprobundle.format.findings import Finding, Judgement, OutputComparison, Re
 from reprobundle.format.record import Record, as_float
 from reprobundle.report import text
 from reprobundle.report.accepted_markdown import accepted_block, assessment_block
+from reprobundle.report.cited import citation_rows
 from reprobundle.report.concluded import (
     CLAIM_COLUMNS,
     claim_cells,
@@ -90,6 +91,7 @@ def _facts(page: Page) -> str:
     sides = [one.replay for one in page.replays if one.replay is not None]
     rows += [("replay", code(machine(side.record))) for side in sides]
     unchecked = ", ".join(map(code, report.not_checked))
+    rows += [(name, words(said)) for name, said in citation_rows(page.citation)]
     rows += [(name, words(said)) for name, said in signed_rows(report)]
     rows.append(("not checked", unchecked or "nothing was left out"))
     rows.append(("check it", code(f"reprobundle verify {shlex.quote(report.file)}")))

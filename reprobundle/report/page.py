@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from reprobundle.errors import BundleError
 from reprobundle.format.canonical import decode
+from reprobundle.format.citation import Citation, citation_of, with_doi
 from reprobundle.format.findings import Judgement, Report
 from reprobundle.format.policy import Policy
 from reprobundle.format.reader import (
@@ -61,6 +62,7 @@ class Page(NamedTuple):
         reference: The reference run, if the bundle could be read.
         size_bytes: Size of the file; 0 when it could not be read.
         replays: The judged replays, newest last.
+        citation: How the work is to be cited, as its author states it.
     """
 
     report: Report
@@ -68,15 +70,22 @@ class Page(NamedTuple):
     reference: Side | None = None
     size_bytes: int = 0
     replays: tuple[ReplayPage, ...] = ()
+    citation: Citation = Citation()
 
 
-def build_page(path: Path, report: Report, replay_file: Path | None = None) -> Page:
+def build_page(
+    path: Path, report: Report, replay_file: Path | None = None, doi: str = ""
+) -> Page:
     """Return the page about the bundle at `path`.
 
     Args:
         path: The bundle that `report` is about.
         report: What `verify` said about it.
         replay_file: The replays that were judged, if they travelled alone.
+        doi: A DOI that was assigned after the bundle was sealed.
+
+    Raises:
+        BadCallError: `doi` is none, or another one is sealed.
     """
     bare = Page(report, replays=tuple(map(ReplayPage, report.judgements)))
     if not report.bundle:
@@ -90,7 +99,9 @@ def build_page(path: Path, report: Report, replay_file: Path | None = None) -> P
             sealed, _ = read_sealed(bundle)
             if sealed is None:
                 return bare
-            return _page(bundle, source, sealed, report)
+            stated = citation_of(sealed.reference.environment)
+            page = _page(bundle, source, sealed, report)
+            return page._replace(citation=with_doi(stated, doi))
     except BundleError:
         return bare
 
