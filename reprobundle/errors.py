@@ -207,6 +207,12 @@ class CommandFailedError(ReprobundleError):
         super().__init__(message, advice=advice)
 
 
+class NotExportedError(ReprobundleError):
+    """A bundle was altered or lacks its documents: it is carried nowhere else."""
+
+    exit_status = EXIT_BAD_BUNDLE
+
+
 class BundleError(ReprobundleError):
     """A bundle or a part of it is unreadable, unsafe or altered.
 

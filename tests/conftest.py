@@ -60,6 +60,7 @@ BUDGET_SECONDS = {
     "conformance": 28,
     "cuda": 60,
     "examples": 60,
+    "export": 20,
     "format": 40,
     "handoff": 80,
     "outputs": 20,

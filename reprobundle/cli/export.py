@@ -9,6 +9,10 @@ import click
 # Form: the module of this package that holds its command, and the command's name there.
 FORMS = {
     "inline": ("export_inline", "inline"),
+    "ro-crate": ("export_papers", "ro_crate"),
+    "bagit": ("export_papers", "bagit"),
+    "in-toto": ("export_papers", "in_toto"),
+    "badge": ("export_papers", "badge"),
 }
 
 
@@ -49,7 +53,7 @@ class _Forms(click.Group):
 
 @click.group(cls=_Forms)
 def export() -> None:
-    """Write a bundle in another form, such as text that can be pasted.
+    """Write a bundle in another form: text to paste, a crate, a bag, a badge.
 
     `export BUNDLE --inline` is the same as `export inline BUNDLE`.
     """

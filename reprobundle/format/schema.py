@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from reprobundle.format.acceptance_record import AcceptanceRecord
+from reprobundle.format.attestation import VerdictPredicate
 from reprobundle.format.difference_report import DifferenceReport
 from reprobundle.format.doctor_report import DoctorReport
 from reprobundle.format.findings import Report
@@ -46,6 +47,10 @@ DOCUMENTS: dict[str, tuple[type, str]] = {
     "forecast": (ForecastReport, "What forecast prints with --json"),
     "fit": (FitReport, "What check prints with --json"),
     "scan": (ScanReport, "What scan prints with --json"),
+    "predicate": (
+        VerdictPredicate,
+        "The predicate of the in-toto statement that export in-toto writes",
+    ),
     "selftest": (SelftestReport, "What selftest prints with --json"),
 }
 

@@ -15,7 +15,8 @@ CONTRACTS = Path(__file__).resolve().parents[2] / ".importlinter"
 LINTER = shutil.which("lint-imports", path=Path(sys.executable).parent)
 MODULES = (
     "__init__ __main__ cli errors "
-    "pack/__init__ replay/__init__ port/__init__ report/__init__ run/__init__ "
+    "pack/__init__ replay/__init__ port/__init__ run/__init__ "
+    "report/__init__ export/__init__ "
     "handoff/__init__ handoff/far/__init__ "
     "verify/__init__ sign/__init__ outputs/__init__ format/__init__ recorder/__init__"
 )
@@ -67,6 +68,11 @@ def test_the_layers_alone_break_nothing(package: Path):
             "Arrows run downward only",
         ),
         (
+            "report/__init__",
+            "from reprobundle import export",
+            "Arrows run downward only",
+        ),
+        (
             "handoff/far/__init__",
             "from reprobundle import errors",
             "What is sent to another machine imports the standard library only",
@@ -108,6 +114,7 @@ def test_the_layers_alone_break_nothing(package: Path):
     ids=[
         "upward",
         "replay-takes-handoff",
+        "report-takes-export",
         "far-takes-ours",
         "sideways",
         "lazy-torch",

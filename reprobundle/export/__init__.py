@@ -1,0 +1,1 @@
+"""A verified bundle in the forms that other places read."""
