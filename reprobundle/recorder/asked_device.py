@@ -108,8 +108,10 @@ class AskedByValue(AskedInSource):
         self._named = named
 
     def is_goal(self, wanted: Any) -> bool:
-        """Tell whether it is MPS."""
-        return self._named.names(wanted)
+        """Tell whether it is MPS; torch itself sees the CPU in its place."""
+        if self._named.names(wanted):
+            return True
+        return _is_torchs(calling_frame()) and super().is_goal(wanted)
 
     def is_made_by(self, wanted: Any, frame: FrameType) -> bool:
         """Tell whether it is MPS; torch itself sees the CPU in its place."""

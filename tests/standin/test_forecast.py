@@ -16,6 +16,7 @@ import pytest
 
 from reprobundle.port.forecast.judged import ON_MPS, judge_operators
 from reprobundle.port.forecast.judging import is_refused, judge
+from reprobundle.port.forecast.naming import names_mps
 from reprobundle.port.forecast.subject import typed
 from reprobundle.port.forecast.watching import watch
 from reprobundle.run.events import SteeredOperatorEvent
@@ -78,11 +79,19 @@ def fallen_back(standin):
     return operators(standin.python, "mps", "profiled")
 
 
-@pytest.fixture(scope="module")
-def forecast(tmp_path_factory):
-    """Return the forecast of all programs, run as one command."""
+@pytest.fixture(scope="module", params=["source", "value"])
+def forecast(request, tmp_path_factory):
+    """Return the forecast of all programs, run as one command.
+
+    The file names MPS, so the device is known by its value. Where nothing names it, it
+    is known by the source of the calls.
+    """
     folder = tmp_path_factory.mktemp("programs")
-    (folder / PROGRAM.name).write_text(PROGRAM.read_text())
+    text = PROGRAM.read_text()
+    if request.param == "source":
+        text = text.replace("cpu|mps", "DEVICE")
+    (folder / PROGRAM.name).write_text(text)
+    assert names_mps(folder, (), {}) == (request.param == "value")
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     variables = {**os.environ, "OMP_NUM_THREADS": "1", "PATH": path}
     argv = ("python", PROGRAM.name, "{device}", "unwatched")

@@ -22,6 +22,7 @@ for _ in range(3):
     optimizer.zero_grad()
     loss = nn.functional.cross_entropy(head(net(x)) * scale, target, weight)
     loss.backward()
+    nn.utils.clip_grad_norm_(net.parameters(), 1.0)
     optimizer.step()
     print("loss", loss.item())
 torch.save(head.state_dict(), "head.pt")
