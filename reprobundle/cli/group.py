@@ -24,6 +24,7 @@ VERBS = {
     "replay": "replay",
     "accept": "accept",
     "report": "report",
+    "issue": "issue",
     "status": "status",
     "handoff": "handoff",
     "inspect": "inspect",

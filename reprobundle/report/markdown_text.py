@@ -10,6 +10,9 @@ from reprobundle.report.text import safe
 
 LONGEST_TEXT = 600
 _TICKS = re.compile(r"`+")
+_LONG_LINE = 400
+_JOINER = "\N{WORD JOINER}"
+_ACTED_ON = re.compile(r"@|#(?=\d)|GH-|:(?=//)|www(?=\.)", re.IGNORECASE)
 
 
 def code(foreign: str) -> str:
@@ -24,8 +27,54 @@ def code(foreign: str) -> str:
 
 
 def words(foreign: str) -> str:
-    """Return a sentence with all that Markdown or HTML would act on escaped."""
-    return re.sub(r"([\\`*_{}\[\]<>#|!@&~$])", r"\\\1", _brief(foreign))
+    """Return a sentence with all that Markdown or HTML would act on escaped.
+
+    GitHub looks for mentions, issues and addresses in the text that is left after
+    Markdown, where no escape is any more: an invisible joiner breaks them up.
+    """
+    escaped = re.sub(r"([\\`*_{}\[\]<>#|!@&~$])", r"\\\1", _brief(foreign))
+    return _ACTED_ON.sub(lambda match: f"{match[0]}{_JOINER}", escaped)
+
+
+def fenced(foreign: str, language: str) -> str:
+    """Return lines as a fenced block that none of them can close.
+
+    What could steer or deceive a reader of the source is made visible, line by line.
+    """
+    lines = [_visible(line) for line in re.split(r"\r\n|\r|\n", foreign.rstrip())]
+    shown = "\n".join(lines)
+    longest = max((len(ticks) for ticks in _TICKS.findall(shown)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{shown}\n{fence}"
+
+
+def _visible(line: str) -> str:
+    return "\t".join(map(safe, line.split("\t")))
+
+
+def shortened(foreign: str, most_bytes: int, whole: str) -> str:
+    """Return lines of at most `most_bytes` when fenced, cut in their middle if need be.
+
+    Args:
+        foreign: The lines.
+        most_bytes: Bytes of UTF-8, with what makes characters visible.
+        whole: Where the whole is, said at the cut.
+    """
+    shown = "\n".join(_visible(line) for line in foreign.splitlines())
+    size_bytes = len(shown.encode())
+    if size_bytes <= most_bytes:
+        return shown
+    data = shown.encode()
+    half = max(0, (most_bytes - len(whole.encode()) - 80) // 2)
+    first = data[:half].decode(errors="ignore")
+    last = data[size_bytes - half :].decode(errors="ignore")
+    # At the end of a line, unless the line is one of those that are too long.
+    if len(first) - (end := first.rfind("\n")) < _LONG_LINE:
+        first = first[: max(0, end)]
+    if (start := last.find("\n")) < _LONG_LINE:
+        last = last[start + 1 :]
+    left_out = size_bytes - len(first.encode()) - len(last.encode())
+    return f"{first}\n[... {left_out:,} bytes left out; {whole} ...]\n{last}"
 
 
 def _brief(foreign: str) -> str:

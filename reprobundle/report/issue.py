@@ -1,0 +1,263 @@
+"""One screen of Markdown that a maintainer will read: what, how, with what, since when.
+
+Everything that comes out of the bundle stands in fences or code spans, where neither
+markup nor HTML, mentions or links work. What is long is folded; what does not fit into
+the body of an issue is cut in its middle, and the cut says where the whole is.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from reprobundle.errors import LimitError
+from reprobundle.format.destinations import ISSUE_CHARACTERS
+from reprobundle.format.findings import ArrayComparison, Judgement, OutputComparison
+from reprobundle.format.record import Output, Record
+from reprobundle.report import text
+from reprobundle.report.issue_script import Snippet
+from reprobundle.report.issue_versions import version_lines
+from reprobundle.report.markdown_text import code, fenced, folded, shortened, table
+from reprobundle.report.page import Page, ReplayPage
+from reprobundle.verify.devices import platform_label
+
+MOST_OUTPUTS = 8
+MOST_REASONS = 4
+SCREEN_LINES = 40
+# What is left for the script and the traceback must be worth reading.
+LEAST_BYTES = 400
+
+
+class Materials(NamedTuple):
+    """What an issue shows besides the page.
+
+    Attributes:
+        snippet: The script; None where none is known.
+        errors: What the reference wrote to its error stream.
+        expected: What should happen, in the user's words.
+        inline: The bundle as text; empty to attach the file.
+    """
+
+    snippet: Snippet | None = None
+    errors: str = ""
+    expected: str = ""
+    inline: str = ""
+
+
+def render_issue(page: Page, materials: Materials) -> str:
+    """Return the issue: at most 65,536 bytes of UTF-8, so however they are counted.
+
+    Raises:
+        LimitError: The bundle as text leaves no room for the issue.
+    """
+    head = [_what(page), _reproduce_head(page, materials.snippet)]
+    middle = [_compared(page, materials.expected), _versions(page)]
+    tail = [_check(page, bool(materials.inline))]
+    if materials.inline:
+        tail.append(folded("The bundle as text", fenced(materials.inline, "text")))
+    fixed = "\n\n".join(block for block in [*head, *middle, *tail] if block)
+    room = ISSUE_CHARACTERS - len(fixed.encode()) - LEAST_BYTES
+    if room < 2 * LEAST_BYTES:
+        raise LimitError(
+            f"{len(fixed.encode()):,} bytes with the bundle as text, an issue takes "
+            f"{ISSUE_CHARACTERS:,}",
+            rule="R-4.40",
+            advice="see reprobundle check BUNDLE --for pytorch-issue, or leave out "
+            "--inline and attach the file",
+        )
+    script = _script(materials.snippet, page, room // 2)
+    trace = _traceback(page, materials.errors, room - len(script.encode()))
+    blocks = [*head, script, *middle, trace, *tail]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _what(page: Page) -> str:
+    """Return what happened, in one or two lines."""
+    reference = page.reference.record if page.reference else None
+    lines = []
+    if reference is not None:
+        lines.append(f"**{_ending(reference)}**")
+        command = code(shlex.join(reference.command.argv))
+        lines.append(f"On {code(platform_label(reference))}, command {command}.")
+    if page.replays:
+        lines.append(f"Run again: **{page.report.verdict}**.")
+        reasons = page.report.reasons[:MOST_REASONS]
+        lines += [f"- {code(reason)}" for reason in reasons]
+    return "\n".join(lines)
+
+
+def _ending(record: Record) -> str:
+    error = record.outcome.error
+    if error is None:
+        return code(f"exit status {record.outcome.exit_status}")
+    where = f" at {error.where.removeprefix('{project}/')}" if error.where else ""
+    steps = f" after {text.plural(error.steps, 'step')}" if error.steps else ""
+    first = error.message.strip().partition("\n")[0]
+    return code(text.shorten(f"{error.type}{where}{steps}: {first}", 200))
+
+
+def _reproduce_head(page: Page, snippet: Snippet | None) -> str:
+    if snippet is None:
+        return "### Reproduce\n\nNo single script is known; the bundle has the project."
+    name = code(snippet.name)
+    if snippet.stated:
+        return f"### Reproduce\n\n{name}, cut down by hand from what the bundle ran:"
+    if not snippet.needs:
+        return f"### Reproduce\n\n{name}, self-contained:"
+    needs = ", ".join(code(need) for need in snippet.needs[:6])
+    more = len(snippet.needs) - 6
+    rest = f" and {more} more" if more > 0 else ""
+    return f"### Reproduce\n\n{name} also needs {needs}{rest}, all named in the bundle:"
+
+
+def _script(snippet: Snippet | None, page: Page, room: int) -> str:
+    if snippet is None:
+        return ""
+    member = shlex.quote(f"project/{snippet.name}")
+    whole = f"reprobundle cat {shlex.quote(page.report.file)} {member}"
+    shown = shortened(snippet.text, room - 200, f"the whole: {whole}")
+    block = fenced(shown, "python")
+    if shown.count("\n") > SCREEN_LINES:
+        return folded(f"Script, {shown.count(chr(10)):,} lines", block)
+    return block
+
+
+def _compared(page: Page, expected: str) -> str:
+    """Return what was expected beside what was observed."""
+    if not page.replays:
+        return f"### Expected and observed\n\n{_alone(page, expected)}"
+    parts = [_beside(one) for one in page.replays if one.replay is not None][-2:]
+    stated = f"Expected: {code(expected)}\n\n" if expected else ""
+    return "\n\n".join(["### Expected and observed", *filter(None, [stated, *parts])])
+
+
+def _alone(page: Page, expected: str) -> str:
+    """Return the one run that there is: nobody compared anything."""
+    if page.reference is None:
+        return "The run cannot be read."
+    record = page.reference.record
+    ends = "ends without an error" if record.outcome.error else "not stated"
+    rows = [("the command", code(expected or ends), _ending(record))]
+    rows += [(code(one.name), "", code(_summary(one))) for one in record.outputs][
+        :MOST_OUTPUTS
+    ]
+    note = "Nobody has run it again yet: nothing is compared."
+    return f"{table(('', 'expected', 'observed'), rows)}\n\n{note}"
+
+
+def _summary(output: Output) -> str:
+    arrays = [f"{array.dtype} {list(array.shape)}" for array in output.arrays[:2]]
+    bad = sum(array.nan for array in output.arrays)
+    shown = ", ".join([output.format, *arrays])
+    return f"{shown}, {bad:,} NaN" if bad else shown
+
+
+def _beside(one: ReplayPage) -> str:
+    """Return the reference and one replay, row by row."""
+    judgement = one.judgement
+    columns = ("", _side(one, "expected"), _side(one, "observed"), "allowed", "result")
+    rows = [_ends(one), *map(_output, _worst_first(judgement)[:MOST_OUTPUTS])]
+    hidden = len(judgement.outputs) - MOST_OUTPUTS
+    more = f"\n\nand {text.plural(hidden, 'more output')}" if hidden > 0 else ""
+    return table(columns, rows) + more
+
+
+def _side(one: ReplayPage, word: str) -> str:
+    side = one.reference if word == "expected" else one.replay
+    return f"{word}: {code(platform_label(side.record))}" if side else word
+
+
+def _ends(one: ReplayPage) -> tuple[str, ...]:
+    ends = [
+        _ending(side.record) if side else "" for side in (one.reference, one.replay)
+    ]
+    return ("ended with", *ends, "", code(one.judgement.verdict))
+
+
+def _worst_first(judgement: Judgement) -> Sequence[OutputComparison]:
+    good = ("bit-identical", "within-tolerance")
+    return sorted(judgement.outputs, key=lambda output: output.result in good)
+
+
+def _output(output: OutputComparison) -> tuple[str, ...]:
+    worst = max(output.parts, key=lambda part: part.outside, default=None)
+    if worst is None:
+        return code(output.name), "", "", "", code(output.reason or output.result)
+    inner = f"#{worst.name}" if worst.name else ""
+    index = list(worst.worst_index) if worst.worst_index else ""
+    return (
+        code(f"{output.name}{inner}{index}"),
+        code(worst.expected),
+        code(worst.got),
+        code(_allowed(worst)),
+        code(_outcome(output, worst)),
+    )
+
+
+def _allowed(part: ArrayComparison) -> str:
+    if part.rtol is None or part.atol is None:
+        return "equal"
+    return f"rtol {part.rtol:g}, atol {part.atol:g}"
+
+
+def _outcome(output: OutputComparison, part: ArrayComparison) -> str:
+    if not part.outside:
+        return output.result
+    return f"{output.result}: {part.outside:,} of {part.elements:,} outside"
+
+
+def _versions(page: Page) -> str:
+    sides = [page.reference, *(one.replay for one in page.replays[-2:])]
+    blocks = []
+    for side in sides:
+        if side is not None:
+            lines = version_lines(side.record)
+            if lines not in blocks:
+                blocks.append(lines)
+    shown = "\n\n".join("\n".join(lines) for lines in blocks)
+    return f"### Versions\n\n{fenced(shown, 'text')}"
+
+
+def _traceback(page: Page, errors: str, room: int) -> str:
+    """Return the whole traceback of the run that failed, folded."""
+    shown = "\n".join(_tracebacks(page)) or ("" if _succeeded(page) else errors)
+    if not shown.strip() or room < LEAST_BYTES:
+        return ""
+    name = shlex.quote(page.report.file)
+    whole = f"the whole: reprobundle cat {name} runs/1/record.json"
+    return folded("Traceback", fenced(shortened(shown, room - 200, whole), "text"))
+
+
+def _tracebacks(page: Page) -> Iterator[str]:
+    sides = [page.reference, *(one.replay for one in page.replays[-1:])]
+    told = set()
+    for side in sides:
+        error = side.record.outcome.error if side else None
+        if error is not None and error.traceback not in told:
+            told.add(error.traceback)
+            yield error.traceback
+
+
+def _succeeded(page: Page) -> bool:
+    return page.reference is None or page.reference.record.outcome.exit_status == 0
+
+
+def _check(page: Page, inline: bool) -> str:
+    """Return the bundle's name and id, and how somebody checks it."""
+    report = page.report
+    name = shlex.quote(report.file)
+    source = "-" if inline else name
+    how = "paste the text below" if inline else "attached"
+    commands = [
+        "pip install reprobundle",
+        f"reprobundle verify {source} --expect-id {report.bundle}",
+        f"reprobundle replay {name}",
+    ]
+    rows = [
+        ("bundle", f"{code(report.file)}, {page.size_bytes:,} bytes ({how})"),
+        ("id", code(report.bundle)),
+        ("verify says", f"{report.verdict} (exit {report.exit_status})"),
+    ]
+    block = fenced("\n".join(commands), "sh")
+    return f"### Check it\n\n{table(('', ''), rows)}\n\n{block}"
