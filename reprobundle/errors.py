@@ -147,6 +147,36 @@ class NoPermissionError(EnvironmentUnusableError):
         super().__init__(message, advice=advice)
 
 
+class UnreachableError(EnvironmentUnusableError):
+    """A file that lies elsewhere cannot be read there, or not as it has to be.
+
+    Attributes:
+        address: Where it lies, without what must not be shown.
+    """
+
+    def __init__(self, address: str, message: str, *, advice: str = "") -> None:
+        self.address = address
+        super().__init__(f"{address}: {message}", advice=advice)
+
+
+class ChangedElsewhereError(UnreachableError):
+    """A file that lies elsewhere was replaced while it was read."""
+
+
+class NoPartsError(UnreachableError):
+    """A server gives a file as a whole only.
+
+    Attributes:
+        size_bytes: Size of the file; None when the server does not tell it.
+    """
+
+    def __init__(
+        self, address: str, message: str, *, size_bytes: int | None, advice: str = ""
+    ) -> None:
+        self.size_bytes = size_bytes
+        super().__init__(address, message, advice=advice)
+
+
 class InstallFailedError(EnvironmentUnusableError):
     """The installer failed for a reason of its own.
 

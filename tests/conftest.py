@@ -67,6 +67,7 @@ BUDGET_SECONDS = {
     "pack": 8,
     "port": 100,
     "recorder": 245,
+    "remote": 10,
     "replay": 90,
     "report": 30,
     "run": 60,

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reprobundle.cli.options import bundle_argument, json_option
-from reprobundle.cli.standard_input import bundle_file
+from reprobundle.cli.options import json_option
+from reprobundle.cli.places import place_argument, reached
 
 if TYPE_CHECKING:
+    from reprobundle.cli.places import Given
     from reprobundle.format.reader import Bundle
     from reprobundle.report.screen import Screen
 
 
 @click.command()
-@bundle_argument
+@place_argument
 @click.option(
     "--target",
     metavar="NAME",
@@ -25,21 +26,39 @@ if TYPE_CHECKING:
 )
 @json_option
 @click.option("-v", "--verbose", is_flag=True, help="Show every member and fact.")
-def inspect(*, bundle: Path, target: str | None, as_json: bool, verbose: bool) -> int:
-    """Show what is in a bundle. Nothing is judged. BUNDLE may be - (standard input)."""
+def inspect(
+    *,
+    bundle: Given,
+    download_limit: int | None,
+    target: str | None,
+    as_json: bool,
+    verbose: bool,
+) -> int:
+    """Show what is in a bundle. Nothing is judged.
+
+    BUNDLE may be - (standard input) or an address.
+
+    Of a bundle at https://, s3:// or gs:// only what is shown is read, and it says
+    what was not checked.
+    """
     from reprobundle.format.canonical import encode
-    from reprobundle.format.reader import open_bundle
+    from reprobundle.format.reader import open_listing
     from reprobundle.report.inspect import render_inspect, view
     from reprobundle.report.screen import Screen
 
     screen = Screen.of(sys.stdout)
-    with bundle_file(bundle) as path, open_bundle(path) as opened:
+    with (
+        reached(bundle, download_limit, whole=False) as place,
+        open_listing(place) as opened,
+    ):
         if target is not None:
             shown = _selection(opened, target, screen, as_json=as_json, verbose=verbose)
         elif as_json:
             shown = encode(view(opened)).decode()
         else:
-            shown = render_inspect(view(opened), screen, verbose=verbose)
+            seen = view(opened)
+            elsewhere = not isinstance(place, Path)
+            shown = render_inspect(seen, screen, verbose=verbose, elsewhere=elsewhere)
     click.echo(shown, nl=not as_json)
     return 0
 

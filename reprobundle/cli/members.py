@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from reprobundle.cli.options import bundle_argument
-from reprobundle.cli.standard_input import bundle_file
+from reprobundle.cli.places import place_argument, reached
+
+if TYPE_CHECKING:
+    from reprobundle.cli.places import Given
 
 
 @click.command()
-@bundle_argument
+@place_argument
 @click.argument("paths", nargs=-1)
 @click.option(
     "--into",
@@ -20,13 +23,18 @@ from reprobundle.cli.standard_input import bundle_file
     type=click.Path(path_type=Path),
     help="A new folder; nothing is ever overwritten.",
 )
-def extract(*, bundle: Path, paths: tuple[str, ...], into: Path) -> int:
+def extract(
+    *, bundle: Given, download_limit: int | None, paths: tuple[str, ...], into: Path
+) -> int:
     """Write members of a bundle to a new folder; all of them without PATHS."""
     from reprobundle.format.reader import extract as write_members
-    from reprobundle.format.reader import open_bundle
+    from reprobundle.format.reader import open_listing
     from reprobundle.report.progress import progress
 
-    with bundle_file(bundle) as file, open_bundle(file) as opened:
+    with (
+        reached(bundle, download_limit, whole=not paths) as place,
+        open_listing(place) as opened,
+    ):
         wanted = tuple(paths) or None
         with progress("extracting", opened.size_bytes) as advance:
             write_members(opened, into, paths=wanted, progress=advance)
@@ -35,15 +43,15 @@ def extract(*, bundle: Path, paths: tuple[str, ...], into: Path) -> int:
 
 
 @click.command()
-@bundle_argument
+@place_argument
 @click.argument("path")
-def cat(*, bundle: Path, path: str) -> int:
+def cat(*, bundle: Given, download_limit: int | None, path: str) -> int:
     """Print one member of a bundle, whole and unchanged."""
-    from reprobundle.format.reader import open_bundle
+    from reprobundle.format.reader import open_listing
 
     with (
-        bundle_file(bundle) as file,
-        open_bundle(file) as opened,
+        reached(bundle, download_limit, whole=False) as place,
+        open_listing(place) as opened,
         opened.open(path) as stream,
     ):
         out = sys.stdout.buffer

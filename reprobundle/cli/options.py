@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reprobundle.cli.paths import local_path
+
 if TYPE_CHECKING:
     from reprobundle.sign.signers import Signers
     from reprobundle.verify.second_opinion import OwnPolicy
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 EXIT_INCOMPLETE = 11
 DEVICES = ("as-is", "cpu", "cuda", "mps")
 
-bundle_argument = click.argument("bundle", type=click.Path(path_type=Path))
+bundle_argument = click.argument("bundle", type=local_path)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 destinations_option = click.option(
     "--for",

@@ -9,22 +9,24 @@ import click
 
 from reprobundle.cli.options import (
     allow_option,
-    bundle_argument,
     own_policy,
     say,
     signers_options,
     stated_signers,
 )
+from reprobundle.cli.places import place_argument, reached
 
 if TYPE_CHECKING:
+    from reprobundle.cli.places import Given
     from reprobundle.format.findings import Report
+    from reprobundle.format.source import Place
 
 FORMATS = ("html", "markdown", "junit", "json")
 STYLES = ("plain", "aec", "aea", "checklist")
 
 
 @click.command()
-@bundle_argument
+@place_argument
 @click.option(
     "--format",
     "kind",
@@ -68,7 +70,8 @@ STYLES = ("plain", "aec", "aea", "checklist")
 @allow_option
 def report(
     *,
-    bundle: Path,
+    bundle: Given,
+    download_limit: int | None,
     kind: str | None,
     style: str,
     output: Path | None,
@@ -90,18 +93,20 @@ def report(
     kind = kind or ("html" if style == "plain" else "markdown")
     if style != "plain" and kind != "markdown":
         raise click.UsageError(f"--style {style} is a form of --format markdown")
-    answer = verify_bundle(
-        bundle,
-        replay_file=replay_file,
-        expect_id=expect_id,
-        allow=allow,
-        own_policy=own_policy(policy),
-        acceptance=True,
-        signers=stated_signers(signers, revoked, at),
-    )
-    document = _rendered(bundle, answer, kind, style, replay_file, doi)
+    with reached(bundle, download_limit, whole=True) as place:
+        answer = verify_bundle(
+            place,
+            replay_file=replay_file,
+            expect_id=expect_id,
+            allow=allow,
+            own_policy=own_policy(policy),
+            acceptance=True,
+            signers=stated_signers(signers, revoked, at),
+        )
+        document = _rendered(place, answer, kind, style, replay_file, doi)
+        name = place.name.removesuffix(".rpb.zip")
     if output is None and kind == "html":
-        output = Path(f"{bundle.name.removesuffix('.rpb.zip')}.html")
+        output = Path(f"{name}.html")
     if output is None:
         click.echo(document, nl=False)
     else:
@@ -111,7 +116,7 @@ def report(
 
 
 def _rendered(
-    bundle: Path,
+    place: Path | Place,
     answer: Report,
     kind: str,
     style: str,
@@ -128,7 +133,7 @@ def _rendered(
         from reprobundle.report.junit import render_junit
 
         return render_junit(answer)
-    page = build_page(bundle, answer, replay_file, doi)
+    page = build_page(place, answer, replay_file, doi)
     if kind == "html":
         from reprobundle.report.html import render_html
 

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from reprobundle.cli.options import (
     allow_option,
-    bundle_argument,
     json_option,
     own_policy,
     signers_options,
     stated_signers,
 )
-from reprobundle.cli.standard_input import bundle_file
+from reprobundle.cli.places import place_argument, reached
+
+if TYPE_CHECKING:
+    from reprobundle.cli.places import Given
+    from reprobundle.format.source import Place
 
 
 @click.command()
-@bundle_argument
+@place_argument
 @click.option(
     "--integrity", is_flag=True, help="Check integrity and completeness only."
 )
@@ -48,7 +52,8 @@ from reprobundle.cli.standard_input import bundle_file
 @click.option("-v", "--verbose", is_flag=True, help="Show every finding.")
 def verify(
     *,
-    bundle: Path,
+    bundle: Given,
+    download_limit: int | None,
     integrity: bool,
     deep: bool,
     replay_id: str | None,
@@ -66,17 +71,18 @@ def verify(
     """Judge a bundle: is it whole, and did the replays give the same result?
 
     Needs no torch and no network, and executes nothing of the bundle. BUNDLE may be -:
-    a file or a pasted text from standard input.
+    a file or a pasted text from standard input. It may be an address (https://, s3://,
+    gs://): all of it is fetched then, for what is not read is not judged.
     """
     from reprobundle.report.progress import progress
     from reprobundle.verify.verify import verify_bundle
 
     with (
-        bundle_file(bundle) as path,
-        progress("checking digests", _size(path)) as advance,
+        reached(bundle, download_limit, whole=True) as place,
+        progress("checking digests", _size(place)) as advance,
     ):
         report = verify_bundle(
-            path,
+            place,
             integrity_only=integrity,
             deep=deep,
             replay=replay_id,
@@ -100,5 +106,7 @@ def verify(
     return report.exit_status
 
 
-def _size(path: Path) -> int | None:
-    return path.stat().st_size if path.is_file() else None
+def _size(place: Path | Place) -> int | None:
+    if isinstance(place, Path) and place.is_file():
+        return place.stat().st_size
+    return None

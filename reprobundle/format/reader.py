@@ -304,16 +304,7 @@ def open_bundle(path: Path | Place) -> Bundle:
         BundleError: Its structure, names, limits or manifest are not as they must be.
         EnvironmentUnusableError: The file cannot be read.
     """
-
-    def proven(source: ByteSource) -> Bundle:
-        if not source.at_hand:
-            _listed(path, source)
-            source.fetch_all()
-        directory = read_directory(source)
-        _refuse_other_formats(source, directory)
-        return Bundle(path, source, _prove(source, directory))
-
-    return _open(path, proven)
+    return _open(path, lambda source: _proven(path, source))
 
 
 def open_listing(path: Path | Place) -> Bundle:
@@ -321,7 +312,7 @@ def open_listing(path: Path | Place) -> Bundle:
 
     Of one that lies elsewhere only the end is read now: the directory is proven, and
     that everything has its place by it. The header before a content is proven when the
-    content is asked for. One that lies here is opened as by `open_bundle`.
+    content is asked for. One whose bytes are all here is opened as by `open_bundle`.
 
     Raises:
         NotABundleError: The file is something else, empty or cut short.
@@ -329,9 +320,10 @@ def open_listing(path: Path | Place) -> Bundle:
         BundleError: What was read of it is not as it must be.
         EnvironmentUnusableError: The file cannot be read.
     """
-    if isinstance(path, Path):
-        return open_bundle(path)
-    return _open(path, lambda source: _listed(path, source))
+    return _open(
+        path,
+        lambda source: (_proven if source.at_hand else _listed)(path, source),
+    )
 
 
 def open_replay_file(path: Path) -> ReplayFile:
@@ -398,6 +390,15 @@ def open_any(path: Path) -> ReplayFile:
 def _prove(source: ByteSource, directory: Directory) -> list[Entry]:
     check_names(entry.name for entry in directory.entries)
     return prove_structure(source, directory)
+
+
+def _proven(path: Path | Place, source: ByteSource) -> Bundle:
+    if not source.at_hand:
+        _listed(path, source)
+        source.fetch_all()
+    directory = read_directory(source)
+    _refuse_other_formats(source, directory)
+    return Bundle(path, source, _prove(source, directory))
 
 
 def _listed(path: Path | Place, source: ByteSource) -> Bundle:

@@ -32,7 +32,11 @@ MOST_MEMBERS = 5
 
 
 def render_inspect(
-    bundle: BundleView, screen: Screen | None = None, *, verbose: bool = False
+    bundle: BundleView,
+    screen: Screen | None = None,
+    *,
+    verbose: bool = False,
+    elsewhere: bool = False,
 ) -> str:
     """Return what `bundle` holds, most important things first.
 
@@ -40,6 +44,7 @@ def render_inspect(
         bundle: From `view`.
         screen: Where it will be shown; standard output if None.
         verbose: Show every member, file, array and fact.
+        elsewhere: Whether it lies on a server, and was read in part only.
     """
     screen = screen or Screen.of(sys.stdout)
     sections = [_identity(bundle, screen), _members(bundle, screen, verbose=verbose)]
@@ -53,7 +58,18 @@ def render_inspect(
         _runs(bundle.runs, screen),
         _replays(bundle, screen),
     ]
+    if elsewhere:
+        sections.append(_not_checked(bundle, screen))
     return screen.text(_separated(sections))
+
+
+def _not_checked(bundle: BundleView, screen: Screen) -> list[Line]:
+    words = f"NOT CHECKED, because it was not read: {'; '.join(bundle.not_checked)}"
+    advice = "reprobundle verify reads all of it"
+    return [
+        *paragraph(screen, "contents", words, style="warn"),
+        *paragraph(screen, "", advice),
+    ]
 
 
 def _separated(sections: Sequence[list[Line]]) -> list[Line]:

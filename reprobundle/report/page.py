@@ -23,6 +23,7 @@ from reprobundle.format.reader import (
     open_replay_file,
 )
 from reprobundle.format.record import MemorySample, MemorySeries, Record
+from reprobundle.format.source import Place
 from reprobundle.report.curves import Curve, find_curves
 from reprobundle.verify.content import Content, attached
 from reprobundle.verify.content import sealed as sealed_content
@@ -74,7 +75,10 @@ class Page(NamedTuple):
 
 
 def build_page(
-    path: Path, report: Report, replay_file: Path | None = None, doi: str = ""
+    path: Path | Place,
+    report: Report,
+    replay_file: Path | None = None,
+    doi: str = "",
 ) -> Page:
     """Return the page about the bundle at `path`.
 

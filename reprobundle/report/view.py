@@ -7,7 +7,7 @@ shown with the reason instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Set
 from typing import Literal, TypeVar
 
 import msgspec
@@ -19,6 +19,7 @@ from reprobundle.format.manifest import Manifest
 from reprobundle.format.policy import Policy
 from reprobundle.format.reader import Bundle
 from reprobundle.format.record import Count, MemorySample, MemorySeries, Record
+from reprobundle.report import text
 from reprobundle.run.unread import unread_members
 from reprobundle.verify.timing import without_duration
 
@@ -88,6 +89,8 @@ class BundleView(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         signatures: Names of the files below ``signatures/``; none is checked here.
         acceptances: Ids of the attached acceptance records; none is checked here.
         unread: Files of the project that no run was seen to read, by their names.
+        not_checked: What was not read for this view, and so not compared with what
+            was sealed.
     """
 
     schema: Literal["reprobundle/view/1"] = "reprobundle/view/1"
@@ -102,6 +105,7 @@ class BundleView(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     signatures: tuple[str, ...]
     unread: tuple[str, ...] = ()
     acceptances: tuple[str, ...] = ()
+    not_checked: tuple[str, ...] = ()
 
 
 def view(bundle: Bundle) -> BundleView:
@@ -130,7 +134,27 @@ def view(bundle: Bundle) -> BundleView:
         signatures=bundle.signatures,
         acceptances=bundle.acceptance_ids,
         unread=tuple(path.removeprefix("project/") for path in unread),
+        not_checked=tuple(_not_checked(bundle, _read_members(bundle, runs))),
     )
+
+
+def _read_members(bundle: Bundle, runs: Iterable[RunView]) -> set[str]:
+    series = (f"runs/{run.number}/{run.record.memory.series}" for run in runs)
+    records = (f"runs/{run.number}/{RECORD_NAME}" for run in runs)
+    return {POLICY_MEMBER, LOCK_MEMBER, *series, *records} & set(bundle.members)
+
+
+def _not_checked(bundle: Bundle, read: Set[str]) -> Iterator[str]:
+    left = [one for path, one in bundle.members.items() if path not in read]
+    if left:
+        size_bytes = sum(member.size_bytes for member in left)
+        members = text.plural(len(bundle.members), "member")
+        yield f"the content of {len(left):,} of {members} ({text.size(size_bytes)})"
+    files = sum(len(bundle.replay_entries(one)) - 1 for one in bundle.replay_ids)
+    if files:
+        yield f"{text.plural(files, 'file')} of the attached replays"
+    if not bundle.proven:
+        yield "the ZIP headers before what was not read"
 
 
 def _sealed(bundle: Bundle, path: str, kind: type[Document]) -> Document:

@@ -26,11 +26,12 @@ from reprobundle.verify.verdict import check_allowances, decide
 
 if TYPE_CHECKING:
     from reprobundle.format.acceptance_record import Reports
+    from reprobundle.format.source import Place
     from reprobundle.sign.signers import Signers
 
 
 def verify_bundle(
-    path: Path,
+    path: Path | Place,
     *,
     integrity_only: bool = False,
     deep: bool = False,
@@ -50,7 +51,7 @@ def verify_bundle(
     """Return everything that can be said about the bundle at `path`.
 
     Args:
-        path: The bundle.
+        path: The bundle; one that lies elsewhere is read as a whole.
         integrity_only: Ask only for integrity and completeness, judge no replay.
         deep: Prove the chunk digests too.
         replay: Judge only the replay with this id, or the only one that starts so.
@@ -92,7 +93,7 @@ def verify_bundle(
     return _verified(path, replay_file, asked)
 
 
-def _verified(path: Path, replay_file: Path | None, asked: Asked) -> Report:
+def _verified(path: Path | Place, replay_file: Path | None, asked: Asked) -> Report:
     found = Found()
     file = ""
     try:

@@ -18,7 +18,8 @@ MODULES = (
     "pack/__init__ replay/__init__ port/__init__ run/__init__ "
     "report/__init__ export/__init__ "
     "handoff/__init__ handoff/far/__init__ "
-    "verify/__init__ sign/__init__ outputs/__init__ format/__init__ recorder/__init__"
+    "verify/__init__ sign/__init__ outputs/__init__ remote/__init__ format/__init__ "
+    "recorder/__init__"
 )
 
 pytestmark = pytest.mark.skipif(LINTER is None, reason="import-linter is not installed")

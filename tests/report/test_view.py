@@ -28,11 +28,13 @@ class HeldBundle(Bundle):
         self.id = bundles.BUNDLE
         self.size_bytes = 1234
         self.newer_minor = False
+        self.proven = True
         self.signatures = ("signatures/author.sig",)
         self.acceptance_ids = ("a" * 64,)
         self.members = {path: member(path, data) for path, data in sealed.items()}
         self.manifest = Manifest(members=tuple(self.members.values()))
         self.replay_ids = tuple(name.split("/")[1] for name in self.unsealed)
+        self._replays = {name.split("/")[1]: (name,) for name in self.unsealed}
 
     def read(self, path: str, *, limit_bytes: int = 0) -> bytes:
         if path not in self.sealed:

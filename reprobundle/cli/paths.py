@@ -1,0 +1,40 @@
+"""Take a bundle by its path, and by its address where that can be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from reprobundle.remote.address import Address
+
+READERS = "inspect, verify, report, cat and extract"
+
+
+def local_path(text: str) -> Path:
+    """Return a path; whoever gives an address is told what can be done with it.
+
+    Raises:
+        click.UsageError: It is an address.
+        BadCallError: It is an address of a kind that nothing here reads.
+    """
+    if isinstance(path_or_address(text), Path):
+        return Path(text)
+    raise click.UsageError(
+        f"only {READERS} read a bundle at an address: fetch it first"
+    )
+
+
+def path_or_address(text: str) -> Path | Address:
+    """Return a path, or an address of one of the kinds that are read.
+
+    Raises:
+        BadCallError: It is an address of a kind that nothing here reads.
+    """
+    if "://" not in text:
+        return Path(text)
+    from reprobundle.remote.address import is_address, parse_address
+
+    return parse_address(text) if is_address(text) else Path(text)
