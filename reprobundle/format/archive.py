@@ -19,6 +19,7 @@ import msgspec
 
 from reprobundle.errors import LimitError
 from reprobundle.format import limits
+from reprobundle.format.write_behind import WriteBehind
 
 LOCAL = struct.Struct("<IHHHHHIIIHH")
 CENTRAL = struct.Struct("<IHHHHHHIIIHHHHHII")
@@ -214,11 +215,25 @@ class ArchiveWriter:
     """
 
     def __init__(
-        self, descriptor: int, *, offset: int = 0, entries: Sequence[Entry] = ()
+        self,
+        descriptor: int,
+        *,
+        offset: int = 0,
+        entries: Sequence[Entry] = (),
+        behind: WriteBehind | None = None,
     ) -> None:
-        """Write to `descriptor` from `offset` on, behind the `entries` before it."""
+        """Write to `descriptor` from `offset` on, behind the `entries` before it.
+
+        Args:
+            descriptor: The open file.
+            offset: Where the first byte goes.
+            entries: What lies before it.
+            behind: A thread that writes to the same file; without it nothing is
+                written later than asked for.
+        """
         self.entries = list(entries)
         self._descriptor = descriptor
+        self._behind = behind
         self._offset = offset
         self._pending: list[bytes] = []
         self._pending_bytes = 0
@@ -260,14 +275,14 @@ class ArchiveWriter:
         if begun.size_bytes >= FULL32 > size_bytes:
             padding += LOCAL_ZIP64_BYTES
         entry = Entry(begun.name, crc32, size_bytes, begun.offset, padding)
-        write_all(self._descriptor, local_header(entry), begun.offset)
+        self._put(local_header(entry), begun.offset)
         self.entries.append(entry)
 
     def write(self, data: bytes) -> None:
         """Append bytes as they are."""
         if len(data) >= _PENDING_BYTES:
             self.flush()
-            write_all(self._descriptor, data, self._offset)
+            self._put(data, self._offset)
             self._offset += len(data)
             return
         self._pending.append(data)
@@ -278,7 +293,7 @@ class ArchiveWriter:
     def flush(self) -> None:
         """Hand the pending bytes to the system."""
         if self._pending:
-            write_all(self._descriptor, b"".join(self._pending), self._offset)
+            self._put(b"".join(self._pending), self._offset)
         self._offset += self._pending_bytes
         self._pending = []
         self._pending_bytes = 0
@@ -295,8 +310,16 @@ class ArchiveWriter:
             raise LimitError(message, rule="R-4.4", advice="pack fewer files")
         self.write(closing)
         self.flush()
+        if self._behind is not None:
+            self._behind.drain()
         os.ftruncate(self._descriptor, self._offset)
         return self._offset
+
+    def _put(self, data: bytes, offset: int) -> None:
+        if self._behind is None:
+            write_all(self._descriptor, data, offset)
+        else:
+            self._behind.write(data, offset)
 
 
 def write_all(descriptor: int, data: bytes, offset: int) -> None:

@@ -33,6 +33,13 @@ SAMPLE_COUNT = 16
 WORTH_RATIO = 0.875
 """Stored size over plain size up to which compression is worth a decoder's time."""
 
+SAMPLED_BYTES = SAMPLE_COUNT * SAMPLE_BYTES
+"""Above this size samples take less time than what they save."""
+
+QUICK_LEVEL, CLOSE_LEVEL = 1, 3
+CLOSER_RATIO = 31 / 32
+"""Size at level 3 over size at level 1 below which level 3 is worth its time."""
+
 _RLE, _COMPRESSED = 1, 2  # kinds of a block; 0 is raw, 3 is not allowed
 
 ReadAt = Callable[[int, int], bytes]
@@ -92,22 +99,26 @@ def decompress(frame: bytes | bytearray, plain_bytes: int, *, where: str) -> byt
     return plain
 
 
-def worth_compressing(read_at: ReadAt, size_bytes: int) -> bool:
-    """Return whether samples of a content shrink by at least an eighth.
+def best_level(read_at: ReadAt, size_bytes: int) -> int:
+    """Return the level at which a content is best compressed; 0 to leave it as it is.
 
-    A fixed function of the content: sixteen samples of 64 KiB, evenly spread.
+    A fixed function of the content: sixteen samples of 64 KiB, evenly spread. If level
+    1 shrinks them by less than an eighth, the content is left as it is. Level 3 takes
+    two to four times as long as level 1, and makes tables of numbers and tokens even
+    larger; so it has to make the samples smaller by a thirty-second to be chosen.
 
     Args:
         read_at: Returns the content from an offset on, at most a number of bytes.
-        size_bytes: Size of the content, more than one chunk.
+        size_bytes: Size of the content, more than `SAMPLED_BYTES`.
     """
-    stored = plain = 0
     step = (size_bytes - SAMPLE_BYTES) // (SAMPLE_COUNT - 1)
-    for number in range(SAMPLE_COUNT):
-        sample = read_at(number * step, SAMPLE_BYTES)
-        plain += len(sample)
-        stored += len(compress(sample, 1))
-    return stored <= plain * WORTH_RATIO
+    samples = [read_at(n * step, SAMPLE_BYTES) for n in range(SAMPLE_COUNT)]
+    plain = sum(map(len, samples))
+    quick = sum(len(compress(sample, QUICK_LEVEL)) for sample in samples)
+    if quick > plain * WORTH_RATIO:
+        return 0
+    close = sum(len(compress(sample, CLOSE_LEVEL)) for sample in samples)
+    return CLOSE_LEVEL if close < quick * CLOSER_RATIO else QUICK_LEVEL
 
 
 def find_spans(

@@ -107,6 +107,8 @@ def twin_key(name: str) -> str:
 
 def is_name_length_safe(name: str) -> bool:
     """Return whether `name` keeps to the limits of length and depth."""
+    if len(name) <= limits.COMPONENT_BYTES and name.isascii():
+        return name.count("/") < limits.NAME_LEVELS
     try:
         _check_length(name)
     except UnsafeNameError:

@@ -65,7 +65,7 @@ def store(
     planned: Sequence[Planned],
     *,
     workers: int | None,
-    level: int,
+    level: int | None,
     progress: Callable[[int], None] | None,
 ) -> list[Member]:
     """Write the content of `planned` as entries, in order; return what they are.
@@ -82,7 +82,7 @@ def store(
         return [_read_piece(piece, level) for piece in step]
 
     try:
-        for step, results in in_order(_steps(opened), work, workers=workers):
+        for step, results in in_order(_steps(opened, level), work, workers=workers):
             for piece, result in zip(step, results, strict=True):
                 sink.take(piece, result)
     finally:
@@ -98,7 +98,7 @@ class _Content:
         self.plan = plan
         self.content = plan.source.content
         self.descriptor = -1
-        self.compressed = False
+        self.level = 0
         if isinstance(self.content, Path):
             try:
                 self.state = self.content.stat()
@@ -116,19 +116,26 @@ class _Content:
             raise LimitError("the file is too large", rule="R-6.8", where=plan.name)
 
     def open(self) -> None:
-        """Open the file and decide how a large one is stored."""
+        """Open the file, if it is one."""
         if isinstance(self.content, Path):
             try:
                 self.descriptor = os.open(self.content, os.O_RDONLY | os.O_CLOEXEC)
             except OSError as error:
                 raise self.unreadable(error) from error
-            self.check_unchanged()
 
-    def choose_storage(self) -> None:
-        """Decide by samples whether a content of several chunks is compressed."""
-        self.compressed = self.may_compress and frames.worth_compressing(
-            self.read_at, self.size_bytes
-        )
+    def choose_storage(self, read_at: frames.ReadAt, level: int | None) -> None:
+        """Decide at which level it is compressed, 0 for not at all.
+
+        Args:
+            read_at: Gives its content.
+            level: The one asked for; None for the best.
+        """
+        if not self.may_compress:
+            return
+        best = frames.CLOSE_LEVEL
+        if self.size_bytes > frames.SAMPLED_BYTES:
+            best = frames.best_level(read_at, self.size_bytes)
+        self.level = level or best if best else 0
 
     @property
     def may_compress(self) -> bool:
@@ -140,9 +147,10 @@ class _Content:
         """Return `count` bytes from `offset` on, fewer only at the end."""
         if isinstance(self.content, bytes):
             return self.content[offset : offset + count]
+        least = min(count, self.size_bytes - offset)
         try:
             data = os.pread(self.descriptor, count, offset)
-            while 0 < len(data) < count:
+            while 0 < len(data) < least:
                 more = os.pread(self.descriptor, count - len(data), offset + len(data))
                 if not more:
                     break
@@ -220,7 +228,7 @@ class _Result(NamedTuple):
     compressed: bool
 
 
-def _steps(contents: Sequence[_Content]) -> Iterator[_Step]:
+def _steps(contents: Sequence[_Content], level: int | None) -> Iterator[_Step]:
     """Yield the pieces of all contents in order, small ones in batches."""
     batch: _Step = []
     batch_bytes = 0
@@ -236,7 +244,8 @@ def _steps(contents: Sequence[_Content]) -> Iterator[_Step]:
             batch_bytes += size_bytes
             continue
         content.open()
-        content.choose_storage()
+        content.check_unchanged()
+        content.choose_storage(content.read_at, level)
         for offset in range(0, size_bytes, limits.CHUNK_BYTES):
             length = min(limits.CHUNK_BYTES, size_bytes - offset)
             yield [_Piece(content, offset, length)]
@@ -244,7 +253,7 @@ def _steps(contents: Sequence[_Content]) -> Iterator[_Step]:
         yield batch
 
 
-def _read_piece(piece: _Piece, level: int) -> _Result:
+def _read_piece(piece: _Piece, level: int | None) -> _Result:
     content = piece.content
     if piece.is_whole:
         return _read_whole(content, level)
@@ -252,12 +261,12 @@ def _read_piece(piece: _Piece, level: int) -> _Result:
     if len(plain) != piece.length:
         raise content.changed()
     digest = digest_bytes(plain)
-    if content.compressed:
-        return _Result(plain, frames.compress(plain, level), digest, 0, True)
+    if content.level:
+        return _Result(plain, frames.compress(plain, content.level), digest, 0, True)
     return _Result(plain, plain, digest, zlib.crc32(plain), False)
 
 
-def _read_whole(content: _Content, level: int) -> _Result:
+def _read_whole(content: _Content, level: int | None) -> _Result:
     content.open()
     try:
         plain = content.read_at(0, content.size_bytes + 1)
@@ -266,13 +275,18 @@ def _read_whole(content: _Content, level: int) -> _Result:
         content.close()
     if len(plain) != content.size_bytes:
         raise content.changed()
+    content.choose_storage(_within(plain), level)
     stored = plain
-    if content.may_compress:
-        frame = frames.compress(plain, level)
+    if content.level:
+        frame = frames.compress(plain, content.level)
         if len(frame) <= len(plain) * frames.WORTH_RATIO:
             stored = frame
     compressed = stored is not plain
     return _Result(b"", stored, digest_bytes(plain), zlib.crc32(stored), compressed)
+
+
+def _within(data: bytes) -> frames.ReadAt:
+    return lambda offset, count: data[offset : offset + count]
 
 
 class _Sink:
@@ -326,11 +340,11 @@ class _Sink:
         self._crc32 = 0
         self._hasher = blake3()
         name, most_bytes = content.plan.name, content.size_bytes
-        if content.compressed:
+        if content.level:
             name += ".zst"
             count = -(-most_bytes // limits.CHUNK_BYTES)
             most_bytes += count * (limits.FRAME_BYTES - limits.CHUNK_BYTES)
-        self._archive.begin(name, most_bytes, aligned=not content.compressed)
+        self._archive.begin(name, most_bytes, aligned=not content.level)
 
     def _keep(self, content: _Content, digest: str, chunks: tuple[str, ...]) -> None:
         source = content.plan.source

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reprobundle.errors import LimitError
 from reprobundle.format import limits
-from reprobundle.format.archive import ArchiveWriter
+from reprobundle.format.archive import ArchiveWriter, write_all
 from reprobundle.format.atomic import replacing
 from reprobundle.format.canonical import encode
 from reprobundle.format.digests import digest_bytes
@@ -30,6 +30,7 @@ from reprobundle.format.manifest import (
 from reprobundle.format.names import check_names, is_name_length_safe, twin_key
 from reprobundle.format.readme import README
 from reprobundle.format.store import Planned, Source, store
+from reprobundle.format.write_behind import WriteBehind
 
 __all__ = ["SealedBundle", "Source", "write_bundle"]
 
@@ -54,7 +55,7 @@ def write_bundle(
     sources: Iterable[Source],
     *,
     workers: int | None = None,
-    level: int = 3,
+    level: int | None = None,
     progress: Callable[[int], None] | None = None,
     durable: bool = True,
 ) -> SealedBundle:
@@ -68,7 +69,8 @@ def write_bundle(
         target: Where the bundle goes; its folder takes the temporary file.
         sources: The files, in any order.
         workers: Threads that read, hash and compress; None for one per core.
-        level: Compression level of zstd; 1 to 3 are alike on every machine.
+        level: Compression level of zstd; None for 1 or 3, as each content asks for.
+            These are alike on every machine.
         progress: Called in this thread with the number of plain bytes just finished.
         durable: As in `replacing`.
 
@@ -80,8 +82,11 @@ def write_bundle(
         EnvironmentUnusableError: A source cannot be read or the target not written.
     """
     ordered = _in_layout_order(sources)
-    with replacing(target, durable=durable) as descriptor:
-        archive = ArchiveWriter(descriptor)
+    with (
+        replacing(target, durable=durable) as descriptor,
+        WriteBehind(descriptor, write_all) as behind,
+    ):
+        archive = ArchiveWriter(descriptor, behind=behind)
         members = store(
             archive, _plan(ordered), workers=workers, level=level, progress=progress
         )
@@ -113,6 +118,8 @@ def _plan(sources: Sequence[Source]) -> list[Planned]:
     taken = set()
     for source in sources:
         name = twin_key(source.path)
+        if ".zst" not in name:
+            continue  # nothing can be in the way of another one's ``.zst``
         while name and name not in taken:
             taken.add(name)
             name = name.rpartition("/")[0]

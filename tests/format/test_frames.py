@@ -215,10 +215,28 @@ def test_sampling_is_a_fixed_function_of_the_content():
     noise = random.Random(3).randbytes(6 << 20)
     half = noise[: 3 << 20] + bytes(3 << 20)
 
-    def decide(data):
-        return frames.worth_compressing(lambda o, n: data[o : o + n], len(data))
+    assert [level_for(noise), level_for(half), level_for(PLAIN)] == [0, 1, 1]
 
-    assert [decide(noise), decide(half), decide(PLAIN)] == [False, True, True]
+
+def level_for(data):
+    return frames.best_level(lambda o, n: data[o : o + n], len(data))
+
+
+def test_level_1_is_taken_where_level_3_is_not_smaller():
+    draw = random.Random(5)
+    table = "".join(f"{n},{draw.random():.7f}\n" for n in range(150_000)).encode()
+    one, three = (len(zstandard.compress(table, level)) for level in (1, 3))
+    assert one < three
+    assert level_for(table) == 1
+
+
+def test_level_3_is_taken_where_it_is_smaller_by_more_than_a_thirty_second():
+    draw = random.Random(5)
+    words = [draw.randbytes(draw.randrange(3, 12)) for _ in range(3000)]
+    text = b" ".join(draw.choices(words, k=250_000))
+    one, three = (len(zstandard.compress(text, level)) for level in (1, 3))
+    assert three < one * 31 / 32
+    assert level_for(text) == 3
 
 
 def test_damage_in_one_frame_is_located_and_the_others_are_read(tmp_path):
