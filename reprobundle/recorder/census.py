@@ -62,11 +62,21 @@ class Census(Observer):
 
     def refused(self, call: OperatorCall) -> None:
         """Count an operator that a device refused: the script may compute elsewhere."""
+        self._raised(call, "refused")
+
+    def starved(self, call: OperatorCall) -> None:
+        """Count an operator that a device had no memory for: likewise."""
+        self._raised(call, "out_of_memory")
+
+    def _raised(self, call: OperatorCall, how: str) -> None:
         given = [*self._tensors(call.arguments), *self._tensors(call.named.values())]
-        for device in {tensor.device.type for tensor in given} - set(_HOST):
+        devices = {tensor.device.type for tensor in given}
+        # What makes a tensor is given none.
+        devices.add(getattr(call.named.get("device"), "type", "cpu"))
+        for device in devices - set(_HOST):
             row = self._add(str(call.operator), device, call, given, [])
             if row is not None:
-                row["refused"] = row.get("refused", 0) + 1
+                row[how] = row.get(how, 0) + 1
 
     def _tensors(self, values: Any) -> Iterator[Any]:
         for value in values:

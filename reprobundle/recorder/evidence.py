@@ -44,6 +44,9 @@ class Observer:
     def refused(self, call: OperatorCall) -> None:
         """Look at an operator that its device has no kernel for; it has no result."""
 
+    def starved(self, call: OperatorCall) -> None:
+        """Look at an operator that its device had no memory for; it has no result."""
+
     def step(self, number: int) -> None:
         """Look at the end of an optimizer step; the first has number 1."""
 
@@ -99,6 +102,7 @@ class Evidence:
 
             self._stream = OperatorStream(self._session, self._clock, self._see)
             self._stream.refused = self._see_refused
+            self._stream.starved = self._see_starved
             if forecast is not None:
                 forecast.attach(self._stream)
             self._stream.start(torch)
@@ -126,6 +130,11 @@ class Evidence:
         for observer in self._observers:
             if observer.sees_operators:
                 self._call(observer, "refused", call)
+
+    def _see_starved(self, call: OperatorCall) -> None:
+        for observer in self._observers:
+            if observer.sees_operators:
+                self._call(observer, "starved", call)
 
     def _each(self, method: str, *arguments: Any) -> None:
         for observer in list(self._observers):

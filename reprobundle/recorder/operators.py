@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     from .session import Session
 
 
+# ATen/mps/MPSAllocator.mm; c10/cuda/CUDACachingAllocator.cpp and CUDAException.cpp.
+OUT_OF_MEMORY = (
+    "MPS backend out of memory",
+    "Invalid buffer size:",
+    "CUDA out of memory",
+    "CUDA error: out of memory",
+)
+
+
 class OperatorCall(NamedTuple):
     """One operator that ran.
 
@@ -54,11 +63,13 @@ class OperatorStream:
         before: In a strict forecast, called before each operator; it may raise.
         after: Likewise, after each; it may raise.
         refused: Gets each call that its device has no kernel for, without a result.
+        starved: Gets each call that its device had no memory for, likewise.
     """
 
     before: Callable[[Any, Any, Any], None] | None = None
     after: Callable[[], None] | None = None
     refused: Callable[[OperatorCall], None] | None = None
+    starved: Callable[[OperatorCall], None] | None = None
 
     def __init__(
         self, session: Session, clock: Clock, see: Callable[[OperatorCall], None]
@@ -106,10 +117,20 @@ class OperatorStream:
         """Pass a call on, unless it is one of an observer's own."""
         self._pass_on(self._see, operator, arguments, named, result)
 
-    def report_refused(self, operator: Any, arguments: Any, named: Any) -> None:
-        """Pass on a call that was refused: the script may catch that and go on."""
-        if self.refused is not None:
-            self._pass_on(self.refused, operator, arguments, named, None)
+    def report_raised(
+        self, error: RuntimeError, operator: Any, arguments: Any, named: Any
+    ) -> None:
+        """Pass on a call that its device refused: the script may catch that and go on.
+
+        On MPS a lack of memory is a plain RuntimeError, known by its text.
+        """
+        see = None
+        if isinstance(error, NotImplementedError):
+            see = self.refused
+        elif any(text in str(error) for text in OUT_OF_MEMORY):
+            see = self.starved
+        if see is not None:
+            self._pass_on(see, operator, arguments, named, None)
 
     def _pass_on(
         self,
@@ -157,8 +178,8 @@ def _mode_class(base: Any, stream: OperatorStream) -> Any:
                 stream.before(operator, arguments, named or {})
             try:
                 result = operator(*arguments, **(named or {}))
-            except NotImplementedError:
-                stream.report_refused(operator, arguments, named or {})
+            except RuntimeError as error:
+                stream.report_raised(error, operator, arguments, named or {})
                 raise
             stream.report(operator, arguments, named or {}, result)
             if stream.after is not None:

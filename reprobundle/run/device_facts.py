@@ -91,6 +91,7 @@ def devices(
                 steps=event.steps,
                 where=replace_all(event.where, hide),
                 refused=event.refused,
+                out_of_memory=event.out_of_memory,
             )
             for _, event in events_of(files, OperatorEvent)
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reprobundle.format.findings import Finding
-from reprobundle.format.record import Record, Transfer
+from reprobundle.format.record import OperatorUse, Record, Transfer
 from reprobundle.verify.checks import finding
 
 MOST_NAMED = 3
@@ -48,6 +48,25 @@ def check_crossings(record: Record, *, used: str) -> Iterator[Finding]:
         )
     if not devices.bad_indices:
         yield finding("index-out-of-range", "pass")
+    yield _memory_refused([one for one in devices.operators if one.out_of_memory])
+
+
+def _memory_refused(starved: list[OperatorUse]) -> Finding:
+    """Say whether the script went on after its device had no memory for it."""
+    if not starved:
+        return finding("out-of-memory-caught", "pass")
+    first = max(starved, key=lambda one: one.out_of_memory)
+    count = sum(one.out_of_memory for one in starved)
+    return finding(
+        "out-of-memory-caught",
+        "warn",
+        f"the device had no memory for {first.operator}, and the script did something "
+        "else in its place: perhaps with smaller batches, or on the CPU",
+        where=first.where,
+        expected="0 calls without memory",
+        got=f"{count:,}",
+        advice="replay it where more memory is free, or with the size that fits",
+    )
 
 
 def _told(words: str, transfers: list[Transfer]) -> str:

@@ -371,6 +371,12 @@ EVERY_ITEM: tuple[Item, ...] = (
         allowable=False,
     ),
     Item(
+        "out-of-memory-caught",
+        "V15",
+        "The device had no memory for an operator, and the script went on without it.",
+        _WARNS,
+    ),
+    Item(
         "accepting-platform",
         "V15",
         "The result counts on other platforms only.",

@@ -35,6 +35,8 @@ DOCUMENTED = {
     "recommended_max_memory": (2, 5),
     "get_name": (2, 9),
     "get_core_count": (2, 9),
+    # Documented as torch.mps.event.Event.
+    "Event": (2, 1),
 }
 OLDEST_TORCH = (2, 9)
 

@@ -55,8 +55,12 @@ for step in range(4):
         y = y + kept
     elif case == "float64":
         y = y.double().float()
-    elif case == "memory" and device == "mps":
-        y = y + torch.zeros(1 << 22, device=device)[0]
+    elif case in ("memory", "starved") and device == "mps":
+        try:
+            y = y + torch.zeros(1 << 22, device=device)[0]
+        except RuntimeError:
+            if case == "memory":
+                raise
     loss = y.square().mean()
     optimizer.zero_grad()
     loss.backward()
@@ -265,6 +269,14 @@ def test_too_little_memory_stops_with_the_reason_memory(replayed):
     done, _ = replayed("memory", recommended_bytes=1 << 20)
     assert done.status == 11
     assert "stopped: memory: MPS backend out of memory" in done.report["reasons"][0]
+
+
+def test_too_little_memory_that_the_script_catches_is_told(replayed):
+    done, _ = replayed("starved", recommended_bytes=1 << 20)
+    outcome, reason = findings(done, "out-of-memory-caught")[0]
+    assert outcome == "warn"
+    assert "no memory for aten.zeros.default" in reason
+    assert done.status == 12, done.report["reasons"]
 
 
 def test_an_index_out_of_range_that_raises_nothing_is_found(replayed):

@@ -404,6 +404,7 @@ SLICED_WEIGHT = OperatorForm(
 BEYOND = BadIndex(
     operator="aten.embedding.default", where="train.py:9", low=0, high=10, size=10
 )
+STARVED = builder.used("aten.zeros.default", out_of_memory=2)
 STOPPED = Outcome(exit_status=0, completed=False, stop="memory", stop_detail="16 GB")
 OTHER_READ = FileRead(
     path="project:data.csv", member="inputs/data.csv", size_bytes=1, blake3="0" * 64
@@ -560,6 +561,7 @@ CASES = {
     "fallback-witnesses": on("mps", operators=(builder.used("aten.mode.default"),)),
     "non-blocking-copy": on("mps", transfers=(LATE,)),
     "index-out-of-range": on("mps", bad_indices=(BEYOND,)),
+    "out-of-memory-caught": on("mps", operators=(STARVED,)),
     "in-kernel-detour": on("mps", forms=(LARGE_QR,)),
     "known-mps-fault": on("mps", forms=(SLICED_WEIGHT,)),
     "float64-on-mps": float64_met,

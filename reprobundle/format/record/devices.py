@@ -75,6 +75,8 @@ class OperatorUse(
         where: ``path:line`` of the first call.
         refused: How many of the calls raised because the device has no kernel, and the
             script went on: whatever took their place was not this operator there.
+        out_of_memory: How many of the calls raised because the device had no memory
+            for them.
     """
 
     operator: str
@@ -85,6 +87,7 @@ class OperatorUse(
     steps: Count
     where: str = ""
     refused: Count = 0
+    out_of_memory: Count = 0
 
 
 class Transfer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -49,6 +49,7 @@ class OperatorEvent(Event, frozen=True, tag="operator"):
     steps: int
     where: str
     refused: int = 0
+    out_of_memory: int = 0
 
 
 class TransferEvent(Event, frozen=True, tag="transfer"):
