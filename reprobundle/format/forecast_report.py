@@ -52,6 +52,7 @@ class ForecastSite(
         dtype: Of the tensor.
         operator: What computed it, if something did.
         count: How often.
+        certainty: How sure it is that MPS meets it.
     """
 
     where: str
@@ -59,6 +60,7 @@ class ForecastSite(
     dtype: str
     operator: str
     count: int
+    certainty: Certainty = "certain"
 
 
 class ForecastCrossing(
@@ -174,10 +176,13 @@ class MemoryFit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         mac_bytes: Its memory.
         fit: ``cannot``: more than all of it; ``tight``: more than 60 %;
             ``not-excluded``: less. A lower bound never shows that a run fits.
+        certainty: ``certain`` that it cannot, ``likely`` where it is tight, else
+            ``unknown``.
     """
 
     mac_bytes: int
     fit: Fit
+    certainty: Certainty = "unknown"
 
 
 class ForecastReport(

@@ -22,11 +22,11 @@ _OUTCOMES: dict[CheckState, CheckOutcome] = {
     "not-applicable": "not-applicable",
 }
 _ANSWERS: dict[CauseAnswer, Style] = {"yes": "bad", "unknown": "warn"}
-_CHECKS = (Column(""), Column("check", least=14), Column("here", least=20))
+_CHECKS = (Column(""), Column("check", least=14), Column("here", least=20, wraps=True))
 _CAUSES = (
     Column("cause", least=20),
     Column("holds"),
-    Column("because", least=16),
+    Column("because", least=16, wraps=True),
 )
 
 

@@ -18,7 +18,7 @@ _COLUMNS = (
     Column("calls", align="right"),
     Column("a step", align="right"),
     Column("size", align="right"),
-    Column("note", least=16),
+    Column("note", least=16, wraps=True),
 )
 _NAMES: dict[Crossing, str] = {
     "mixed-devices": "both devices",

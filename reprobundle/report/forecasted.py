@@ -34,7 +34,7 @@ _OPERATORS = (
     Column("operator", least=16),
     Column("calls", align="right"),
     Column("where", least=12),
-    Column("note", least=16),
+    Column("note", least=16, wraps=True),
 )
 
 
@@ -90,7 +90,10 @@ def _float64(report: ForecastReport, screen: Screen) -> list[Line]:
     lines: list[Line] = []
     for number, one in enumerate(report.float64[:8]):
         label = "" if number else "float64"
-        said = f"{one.dtype} {one.how} at {one.where}, {one.count} times: raises on MPS"
+        said = (
+            f"{one.certainty}: {one.dtype} {one.how} at {one.where}, "
+            f"{text.plural(one.count, 'time')}: raises on MPS"
+        )
         lines += paragraph(screen, label, said, style="bad")
     return lines
 
@@ -115,14 +118,14 @@ def _refused(report: ForecastReport, screen: Screen) -> list[Line]:
     lines: list[Line] = []
     for one in report.refused:
         what = "ended the command" if one.ended else "raised, and the command went on"
-        said = f"{one.where}: {one.error} [{what}]"
+        said = f"certain: {one.where}: {one.error} [{what}]"
         lines += paragraph(screen, "" if lines else "refused", said, style="bad")
     return lines
 
 
 def _compared(report: ForecastReport, screen: Screen) -> list[Line]:
     one = report.compared
-    drawn = "models were given random draws alone, which show operators and no data"
+    drawn = "certain: models were given random draws alone: operators, and no data"
     lines: list[Line] = []
     if report.inputs == "drawn":
         lines += paragraph(screen, "inputs", drawn, style="warn")
@@ -139,10 +142,12 @@ def _compared(report: ForecastReport, screen: Screen) -> list[Line]:
 
 
 def _memory(report: ForecastReport) -> str:
-    fits = ", ".join(
-        f"{one.mac_bytes / 2**30:.0f} GB {_FITS[one.fit]}" for one in report.memory
-    )
-    return f"at least {text.size(report.peak_bytes)} of tensors at one time: {fits}"
+    fits = [
+        f"{one.mac_bytes / 2**30:.0f} GB {_FITS[one.fit]} ({one.certainty})"
+        for one in report.memory
+    ]
+    peak = text.size(report.peak_bytes)
+    return f"at least {peak} of tensors at one time (lower bound): {', '.join(fits)}"
 
 
 def _verdict(report: ForecastReport, screen: Screen) -> list[Line]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from reprobundle.report import text
@@ -23,11 +23,13 @@ class Column(NamedTuple):
         title: Its heading.
         align: Numbers stand to the right.
         least: Cells it may be shortened to; 0 keeps it whole.
+        wraps: Whether a text that is too long goes on below, and is not cut.
     """
 
     title: str
     align: Literal["left", "right"] = "left"
     least: int = 0
+    wraps: bool = False
 
 
 Row = tuple[Span, ...]
@@ -109,7 +111,26 @@ def table(
     if widths is None:
         return _blocks(screen, columns, cleaned, indent)
     heading = tuple(Span(column.title, "dim") for column in columns)
-    return [_row(screen, columns, widths, row, indent) for row in (heading, *cleaned)]
+    return [
+        _row(screen, columns, widths, line, indent)
+        for row in (heading, *cleaned)
+        for line in _wrapped(columns, widths, row)
+    ]
+
+
+def _wrapped(
+    columns: Sequence[Column], widths: Sequence[int], row: Row
+) -> Iterator[Row]:
+    """Yield a row as the lines that it takes: what wraps goes on below itself."""
+    parts = [
+        text.wrap(cell.text, width) if column.wraps else [cell.text]
+        for column, width, cell in zip(columns, widths, row, strict=True)
+    ]
+    for number in range(max(map(len, parts))):
+        yield tuple(
+            Span(part[number] if number < len(part) else "", cell.style)
+            for part, cell in zip(parts, row, strict=True)
+        )
 
 
 def _cell(screen: Screen, cell: Span) -> Span:

@@ -41,7 +41,7 @@ _PLACES = (
     Column("stands"),
     Column("place", least=16),
     Column("found", least=10),
-    Column("why", least=16),
+    Column("why", least=16, wraps=True),
 )
 WARNING = (
     "MPS cannot replace CUDA: another word for the device removes no binding to it. "

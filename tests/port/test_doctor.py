@@ -6,6 +6,7 @@ No Mac was asked: its probes read recorded outputs in the form the system prints
 from __future__ import annotations
 
 import json
+import re
 import signal
 import sys
 from types import SimpleNamespace
@@ -24,6 +25,7 @@ from reprobundle.recorder import examination, macos, variables
 from reprobundle.recorder.facts import UnknownFactError, measured
 from reprobundle.recorder.hardware.mps_obstacle import oldest_macos as table_of
 from reprobundle.report.examined import render_doctor
+from reprobundle.report.screen import Screen
 from tests.recorder.test_environment import SYSCTL, mac_run
 
 NO_METAL = '{"SPDisplaysDataType": [], "SPHardwareDataType": []}'
@@ -238,6 +240,17 @@ def test_missing_tools_and_an_old_python_are_told():
     assert check(found.checks, "python").state == "problem"
     tools = check(found.checks, "xcode-tools")
     assert (tools.state, bool(tools.remedy)) == ("unknown", True)
+
+
+def test_each_prerequisite_has_its_torch_and_its_date_in_the_terminal():
+    found = report(mac_facts())
+    rules = [one for one in found.checks if one.group == "prerequisites"]
+    assert len(rules) == 4
+    shown = " ".join(render_doctor(found, Screen(width=100), verbose=True).split())
+    for one in rules:
+        assert "torch" in one.wanted
+        assert re.search(r"20\d\d", one.wanted)
+        assert one.wanted in shown
 
 
 def test_a_folder_is_written_to_and_not_only_looked_at(tmp_path):

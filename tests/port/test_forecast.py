@@ -117,8 +117,10 @@ def test_the_project_is_not_touched(faulty):
 def test_the_terminal_labels_each_line_and_says_what_was_not_covered(faulty):
     _, report = faulty
     shown = render_forecast(report)
-    for words in ("certain", "faulty.py:12", "8 GB not excluded", "NOT COVERED"):
+    for words in ("certain", "faulty.py:12", "NOT COVERED"):
         assert words in shown
+    assert "certain: float64 computed at faulty.py:13, 1 time" in shown
+    assert "(lower bound): 8 GB not excluded (unknown)" in " ".join(shown.split())
     assert "BLOCKED BY 2 operators without a kernel, 1 place with float64" in shown
 
 
@@ -194,6 +196,8 @@ def test_a_lower_bound_never_says_that_a_run_fits():
     gib = 1 << 30
     fits = [memory_fits(n * gib, 8 * gib)[0].fit for n in (4, 5, 9)]
     assert fits == ["not-excluded", "tight", "cannot"]
+    sure = [memory_fits(n * gib, 8 * gib)[0].certainty for n in (4, 5, 9)]
+    assert sure == ["unknown", "likely", "certain"]
     assert len(memory_fits(1, None)) == 5
 
 

@@ -34,6 +34,21 @@ def test_a_column_that_may_shrink_does_so_before_the_table_breaks_up():
     ]
 
 
+def test_a_column_that_wraps_goes_on_below_itself_and_loses_no_word():
+    narrow = screen(30)
+    columns = (Column("check"), Column("why", least=8, wraps=True), Column("n"))
+    rows = [
+        (Span("macos"), Span("14.0 or newer for torch 2.13"), Span("1")),
+        (Span("clock"), Span("agrees"), Span("2")),
+    ]
+    assert shown(table(narrow, columns, rows), narrow) == [
+        "  check  why                 n",
+        "  macos  14.0 or newer for   1",
+        "         torch 2.13",
+        "  clock  agrees              2",
+    ]
+
+
 def test_a_table_too_wide_for_its_screen_becomes_blocks():
     narrow = screen(16)
     rows = [(Span("experiments/17/logits.npy"), Span("7"))]

@@ -74,7 +74,9 @@ def prerequisites(facts: Facts) -> Iterator[DoctorCheck]:
         _Rule(
             "apple-silicon",
             "machine.architecture",
-            "arm64, machine and Python, for every torch since 2.3",
+            # pytorch/pytorch#114602
+            "arm64, machine and Python, for torch 2.3 and newer; PyTorch ended its "
+            "builds for Intel in 2024",
             lambda value: value == "arm64",
         ),
         _Rule(
@@ -87,7 +89,8 @@ def prerequisites(facts: Facts) -> Iterator[DoctorCheck]:
         _Rule(
             "xcode-tools",
             "tools.xcode",
-            "Xcode's command line tools, where a package has to be compiled",
+            "Xcode's command line tools, where a package has to be compiled, for any "
+            "torch, as of December 2026",
             bool,
             mild=True,
         ),

@@ -37,6 +37,11 @@ ON_MPS = {
 SCALAR_READ = "_local_scalar_dense"
 MAC_GIGABYTES = (8, 16, 24, 32, 64)
 TIGHT_SHARE = 0.6
+_SURE: dict[Fit, Certainty] = {
+    "cannot": "certain",
+    "tight": "likely",
+    "not-excluded": "unknown",
+}
 _ORDER: tuple[Place, ...] = (
     "missing",
     "always-cpu",
@@ -121,7 +126,10 @@ def memory_fits(peak_bytes: int, wanted_bytes: int | None) -> tuple[MemoryFit, .
         wanted_bytes: The one size that is asked for; None for all.
     """
     sizes = [wanted_bytes] if wanted_bytes else [n << 30 for n in MAC_GIGABYTES]
-    return tuple(MemoryFit(mac_bytes=n, fit=_fit(peak_bytes, n)) for n in sizes)
+    fits = [(n, _fit(peak_bytes, n)) for n in sizes]
+    return tuple(
+        MemoryFit(mac_bytes=n, fit=fit, certainty=_SURE[fit]) for n, fit in fits
+    )
 
 
 def _fit(peak_bytes: int, mac_bytes: int) -> Fit:
