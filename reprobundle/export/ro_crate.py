@@ -27,6 +27,7 @@ from reprobundle.export.actions import (
 from reprobundle.export.tree import BUNDLE_NAME, REPORT_NAME, Item, items
 from reprobundle.export.verified import Verified, rfc3339
 from reprobundle.export.writing import Written, new_tree, write_items, write_text
+from reprobundle.report.artifact import programs
 from reprobundle.report.json import report_json
 from reprobundle.report.vouched import assurance_words
 
@@ -240,7 +241,7 @@ class _Builder:
     def _instrument(self, action: Action) -> str:
         """Add what was executed, in the environment it was executed in."""
         record = action.record
-        sources = [f"project/{name}" for name in record.sources]
+        sources = [f"project/{name}" for name in programs(record)]
         return self._entity(
             f"{action.id}-program",
             "SoftwareApplication",

@@ -1,27 +1,29 @@
 """Markdown in the forms that committees, data editors and reviewers ask for.
 
-Sources of the forms: the artifact appendix of ACM and cTuning (check-list of meta
-information; what is expected and how it is evaluated); the AEA Data Editor's report
-(classification of the reproduction and reasons for an incomplete one); the acceptance
-list of spec.md (V10). The sentences are ours. A style arranges findings, it never
-judges: the verdict stands in each as `verify` gave it.
+Sources of the forms: the artifact appendix of ACM and cTuning
+(https://ctuning.org/ae/submission_extra.html: check-list of meta information, what it
+needs, what is expected and how it is evaluated); the AEA Data Editor's report
+(classification of the reproduction and reasons for an incomplete one) with the README
+template of the social science data editors (https://doi.org/10.5281/zenodo.7293838);
+the acceptance list of spec.md (V10). The sentences are ours. A style arranges findings,
+it never judges: the verdict stands in each as `verify` gave it.
 """
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 
 from reprobundle.format.findings import CheckOutcome, Finding, Verdict
-from reprobundle.report import text
+from reprobundle.report import artifact
 from reprobundle.report.accepted_markdown import (
     accepted_block,
     assessment_block,
     checklist_blocks,
 )
-from reprobundle.report.markdown import limited, machine, render_markdown
+from reprobundle.report.markdown import limited, render_markdown
 from reprobundle.report.markdown_text import code, table, words
 from reprobundle.report.page import Page
+from reprobundle.report.vouched import signed_rows
 
 _BOXES: dict[CheckOutcome, str] = {
     "pass": "[x]",
@@ -126,66 +128,57 @@ def _acceptance(page: Page) -> Iterator[str]:
 
 
 def _aec(page: Page) -> Iterator[str]:
-    """Yield an artifact appendix."""
+    """Yield an artifact appendix, its sections in the order of the template."""
     report = page.report
     yield f"# Artifact appendix: {code(report.file)}"
     purpose = page.policy.intent.purpose if page.policy is not None else ""
     yield f"## Abstract\n\n{words(purpose) or 'The author stated no purpose.'}"
-    yield "## Check-list\n\n" + table(("item", "value"), _meta(page))
-    yield "## Evaluation and expected results\n\n" + (_claims(page) or "No claims.")
-    commands = [
-        f"reprobundle verify {shlex.quote(report.file)}",
-        f"reprobundle replay {shlex.quote(report.file)}",
-    ]
-    yield "## How to evaluate\n\n" + "\n".join(f"    {line}" for line in commands)
+    yield artifact.cited(page)
+    yield "## Check-list\n\n" + table(("item", "value"), artifact.check_list(page))
+    yield from _description(page)
+    yield "## Installation and experiment workflow\n\n" + artifact.steps(page)
+    claims = artifact.claims_table(page) or "No claims."
+    yield f"## Evaluation and expected results\n\n{claims}\n\n{_EXPECTED}"
     yield f"## Outcome of the evaluation\n\n{_verdict(page)}"
+    yield from _vouched(page)
+    yield f"## Experiment customization\n\n{_CUSTOM}"
     yield from _acceptance(page)
     yield _unchecked(page)
 
 
-def _meta(page: Page) -> list[tuple[str, str]]:
+_EXPECTED = (
+    "The evaluator's outputs are compared with the author's under the tolerances and "
+    "bands that were frozen before; a number without a band is shown and not judged."
+)
+_CUSTOM = (
+    "`reprobundle replay --set NAME=VALUE` changes one thing and records that it did; "
+    "such a run is an experiment and decides nothing. `reprobundle extract` gives the "
+    "program as plain files."
+)
+
+
+def _description(page: Page) -> Iterator[str]:
+    """Yield what the artifact needs: access, hardware, software, data."""
     if page.reference is None:
-        return [("bundle", "cannot be read")]
+        return
     record = page.reference.record
-    inputs = [read for read in record.reads if read.member.startswith("inputs/")]
-    peak = record.memory.peak_rss_bytes.value
-    outputs = ", ".join(code(one.name) for one in record.outputs[:12])
-    return [
-        ("program", code(" ".join(record.command.argv))),
-        ("data set", ", ".join(code(read.path) for read in inputs[:12]) or "none"),
-        ("run-time environment", code(machine(record))),
-        ("hardware", code(_hardware(page))),
-        ("output", outputs or "none"),
-        ("time needed", text.duration(record.elapsed_ns)),
-        ("memory needed", text.size(peak) if isinstance(peak, int) else "unknown"),
-        ("disk needed", text.size(page.size_bytes)),
-        ("seed", code(str(record.command.seed)) if record.command.seed else "see V9"),
-        ("bundle id", code(page.report.bundle)),
-    ]
+    cited = page.citation
+    access = " ".join(filter(None, (cited.doi_url, cited.repository or cited.url)))
+    yield "## Description"
+    yield f"**How to access.** {words(access) or artifact.NOT_STATED}"
+    yield f"**Hardware dependencies.** {words(artifact.hardware(record))}"
+    software = table(("software", "version"), artifact.software_rows(record))
+    lock = "Every package with its digest: `lock/` in the bundle."
+    yield f"**Software dependencies.** {lock}\n\n{software}"
+    data = table(("data", "size", "availability"), artifact.data_rows(record))
+    yield "**Data sets.**" if data else "**Data sets.** None read."
+    yield data
 
 
-def _hardware(page: Page) -> str:
-    if page.reference is None:
-        return "unknown"
-    facts = page.reference.record.environment
-    names = ("cpu.model", "gpu.name", "torch.cuda.device_name", "machine.model")
-    known = [facts[name].value for name in names if name in facts]
-    return ", ".join(str(value) for value in known if value is not None) or "unknown"
-
-
-def _claims(page: Page) -> str:
-    if page.policy is None:
-        return ""
-    rows = [
-        (
-            code(claim.name),
-            words(claim.statement) or "over all outputs",
-            code(" ".join(claim.command)) or "the main command",
-            f"{claim.minutes:g}" if claim.minutes is not None else "unknown",
-        )
-        for claim in page.policy.claims
-    ]
-    return table(("claim", "statement", "command", "minutes"), rows)
+def _vouched(page: Page) -> Iterator[str]:
+    rows = signed_rows(page.report)
+    if rows:
+        yield table(("", ""), [(name, words(said)) for name, said in rows])
 
 
 def _unchecked(page: Page) -> str:
@@ -194,9 +187,10 @@ def _unchecked(page: Page) -> str:
 
 
 def _aea(page: Page) -> Iterator[str]:
-    """Yield a data editor's classification with its reasons."""
+    """Yield a data editor's report: what was given, what came out, and why."""
     report = page.report
     yield f"# Reproduction report: {code(report.file)}"
+    yield artifact.cited(page)
     yield f"Classification: **{_CLASSES.get(report.verdict, _UNDECIDED)}**"
     yield _verdict(page)
     found = list(_all_problems(page))
@@ -207,9 +201,31 @@ def _aea(page: Page) -> Iterator[str]:
         names = ", ".join(dict.fromkeys(code(one.id) for one in because))
         rows.append(f"- {box} {reason}{f': {names}' if names else ''}")
     yield "## Reasons for incomplete reproduction\n\n" + "\n".join(rows)
-    yield "## Computing requirements\n\n" + table(("item", "value"), _meta(page))
+    yield from _replication_package(page)
+    yield from _vouched(page)
     yield from _acceptance(page)
     yield _unchecked(page)
+
+
+def _replication_package(page: Page) -> Iterator[str]:
+    """Yield what the data editors' README template asks about data and computing."""
+    items = table(("item", "value"), artifact.check_list(page))
+    if page.reference is None:
+        yield f"## Computing requirements\n\n{items}"
+        return
+    record = page.reference.record
+    data = table(("data", "size", "availability"), artifact.data_rows(record))
+    yield f"## Data availability\n\n{data or 'No input was read.'}"
+    software = table(("software", "version"), artifact.software_rows(record))
+    yield f"## Computing requirements\n\n{items}\n\n{software}"
+    programs = artifact.programs(record)
+    sources = ", ".join(map(code, programs[:20])) or "none seen"
+    more = len(programs) - 20
+    told = f"{sources}{f' and {more} more' if more > 0 else ''}"
+    yield f"## Programs\n\n{told}"
+    yield f"## Instructions to replicators\n\n{artifact.steps(page)}"
+    claims = artifact.claims_table(page)
+    yield f"## Tables, figures and claims\n\n{claims or 'No claims.'}"
 
 
 def _all_problems(page: Page) -> Iterator[Finding]:
