@@ -14,7 +14,7 @@ from reprobundle.format.record import FileRead, Record
 from reprobundle.report import text
 from reprobundle.report.cited import cite_as
 from reprobundle.report.concluded import NOT_RUN
-from reprobundle.report.markdown_text import code, table, words
+from reprobundle.report.markdown_text import address, code, table, words
 from reprobundle.report.page import Page
 
 NOT_STATED = "not stated"
@@ -61,18 +61,18 @@ def check_list(page: Page) -> list[tuple[str, str]]:
         ("memory required", _memory(record)),
         ("time to prepare", "not measured: it depends on the index and network"),
         ("time to complete", text.duration(record.elapsed_ns)),
-        ("publicly available", words(_said(citation.url or citation.repository))),
+        ("publicly available", _said(citation.url or citation.repository)),
         ("code licence", words(", ".join(citation.licenses) or NOT_STATED)),
         ("data licence", NOT_STATED),
         ("workflow framework", "reprobundle"),
-        ("archived (DOI)", words(_said(citation.doi_url))),
+        ("archived (DOI)", _said(citation.doi_url)),
         ("bundle id", code(page.report.bundle)),
     ]
 
 
-def _said(address: str) -> str:
+def _said(url: str) -> str:
     """Return an address with who says so: a bundle does not know where it lies."""
-    return f"{address} (stated by the author, not checked)" if address else NOT_STATED
+    return f"{address(url)} (stated by the author, not checked)" if url else NOT_STATED
 
 
 def programs(record: Record) -> tuple[str, ...]:
@@ -130,8 +130,10 @@ def outputs(record: Record) -> str:
 
 def cited(page: Page) -> str:
     """Return how the work is to be cited, as a paragraph; empty if nobody said."""
-    said = " ".join(filter(None, (cite_as(page.citation), page.citation.doi_url)))
-    return f"Cite as: {words(said)}" if said else ""
+    citation = page.citation
+    said = (words(cite_as(citation)), address(citation.doi_url))
+    told = " ".join(filter(None, said))
+    return f"Cite as: {told}" if told else ""
 
 
 def claims_table(page: Page) -> str:

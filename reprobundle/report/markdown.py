@@ -27,7 +27,7 @@ from reprobundle.report.experimented import (
     experiment_cells,
     experiment_command,
 )
-from reprobundle.report.markdown_text import code, folded, table, words
+from reprobundle.report.markdown_text import address, code, folded, table, words
 from reprobundle.report.page import Page, ReplayPage
 from reprobundle.report.truths import TRUTH_COLUMNS, truth_cells
 from reprobundle.report.vouched import signed_rows
@@ -91,7 +91,7 @@ def _facts(page: Page) -> str:
     sides = [one.replay for one in page.replays if one.replay is not None]
     rows += [("replay", code(machine(side.record))) for side in sides]
     unchecked = ", ".join(map(code, report.not_checked))
-    rows += [(name, words(said)) for name, said in citation_rows(page.citation)]
+    rows += [(name, address(said)) for name, said in citation_rows(page.citation)]
     rows += [(name, words(said)) for name, said in signed_rows(report)]
     rows.append(("not checked", unchecked or "nothing was left out"))
     rows.append(("check it", code(f"reprobundle verify {shlex.quote(report.file)}")))

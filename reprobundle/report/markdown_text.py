@@ -77,6 +77,11 @@ def shortened(foreign: str, most_bytes: int, whole: str) -> str:
     return f"{first}\n[... {left_out:,} bytes left out; {whole} ...]\n{last}"
 
 
+def address(foreign: str) -> str:
+    """Return an address so that it can be copied: as code, and never as a link."""
+    return code(foreign) if "://" in foreign else words(foreign)
+
+
 def _brief(foreign: str) -> str:
     # Shortened first, so that a text of megabytes is not made safe as a whole.
     return safe(text.shorten(foreign[: LONGEST_TEXT * 2], LONGEST_TEXT))

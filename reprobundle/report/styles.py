@@ -21,7 +21,7 @@ from reprobundle.report.accepted_markdown import (
     checklist_blocks,
 )
 from reprobundle.report.markdown import limited, render_markdown
-from reprobundle.report.markdown_text import code, table, words
+from reprobundle.report.markdown_text import address, code, table, words
 from reprobundle.report.page import Page
 from reprobundle.report.vouched import signed_rows
 
@@ -163,9 +163,10 @@ def _description(page: Page) -> Iterator[str]:
         return
     record = page.reference.record
     cited = page.citation
-    access = " ".join(filter(None, (cited.doi_url, cited.repository or cited.url)))
+    places = filter(None, (cited.doi_url, cited.repository or cited.url))
+    access = ", ".join(map(address, places))
     yield "## Description"
-    yield f"**How to access.** {words(access) or artifact.NOT_STATED}"
+    yield f"**How to access.** {access or artifact.NOT_STATED}"
     yield f"**Hardware dependencies.** {words(artifact.hardware(record))}"
     software = table(("software", "version"), artifact.software_rows(record))
     lock = "Every package with its digest: `lock/` in the bundle."

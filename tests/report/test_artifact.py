@@ -103,8 +103,8 @@ def test_what_nobody_stated_is_told_as_not_stated(page, style):
 def test_a_stated_address_is_not_vouched_for(page, style):
     citation = Citation(title="T", authors=(Author("Ada"),), doi="10.5281/zenodo.1")
     text = render_style(page._replace(citation=citation), style)
-    assert "Cite as: Ada: T https://doi.org/10.5281/zenodo.1" in text
-    line = "https://doi.org/10.5281/zenodo.1 (stated by the author, not checked) |"
+    assert "Cite as: Ada: T `https://doi.org/10.5281/zenodo.1`" in text
+    line = "`https://doi.org/10.5281/zenodo.1` (stated by the author, not checked) |"
     assert f"| archived (DOI) | {line}" in text
 
 

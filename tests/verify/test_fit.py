@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from reprobundle.errors import BadCallError
+from reprobundle.format.citation import Citation, citation_facts
 from reprobundle.format.destinations import DESTINATIONS, Limit
 from reprobundle.format.fit_report import FitFinding, Offer
 from reprobundle.format.reader import open_bundle
@@ -16,6 +17,7 @@ from reprobundle.format.writer import Source, write_bundle
 from reprobundle.verify.fit.check import _chosen, check_fit
 from reprobundle.verify.fit.measures import _MEASURES, measure
 from reprobundle.verify.fit.subject import TEXT_BYTES, Subject
+from tests.verify.builder import ENVIRONMENT, Bench, Run
 
 ROOT = Path(__file__).parents[2]
 
@@ -126,6 +128,20 @@ def test_files_that_readers_look_for_stand_at_the_top(subject, name, file):
     assert outcome(below, name, refuses=False) == "warn"
     there = subject({f"project/{file}": b"x"}, "there.rpb.zip")
     assert outcome(there, name, refuses=False) == "pass"
+
+
+def test_a_stated_licence_counts_and_a_stated_doi_is_still_not_checked(tmp_path):
+    stated = citation_facts(
+        Citation(doi="10.5281/zenodo.1", licenses=("MIT",)), "stated by a test"
+    )
+    run = Run(changes={"environment": {**ENVIRONMENT, **stated}})
+    bench = Bench(tmp_path, reference=run).pack()
+    with open_bundle(bench.path) as bundle:
+        licence = measure(Subject(bundle), limit("licence", refuses=False))
+        doi = measure(Subject(bundle), limit("doi"))
+    assert (licence.outcome, licence.got) == ("pass", "MIT, as its author states")
+    assert doi.outcome == "not-checked"
+    assert doi.got.startswith("https://doi.org/10.5281/zenodo.1 is stated")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
+from reprobundle.format.citation import Citation, citation_of
 from reprobundle.format.destinations import Limit, LimitId
 from reprobundle.format.findings import CheckOutcome
 from reprobundle.format.fit_report import FitFinding
@@ -163,7 +164,22 @@ def _purpose(subject: Subject, limit: Limit) -> Measured:
 
 
 def _doi(subject: Subject, limit: Limit) -> Measured:
+    url = _citation(subject).doi_url
+    if url:
+        return Measured(None, f"{url} is stated; that it lies there is not checked")
     return Measured(None, "where it will be deposited does not stand in a bundle")
+
+
+def _licence(subject: Subject, limit: Limit) -> Measured:
+    stated = _citation(subject).licenses
+    if stated:
+        return Measured(True, f"{', '.join(stated)}, as its author states")
+    return _top_file(subject, _LICENCES)
+
+
+def _citation(subject: Subject) -> Citation:
+    record = subject.reference
+    return Citation() if record is None else citation_of(record.environment)
 
 
 _MEASURES: dict[LimitId, Callable[[Subject, Limit], Measured]] = {
@@ -178,7 +194,7 @@ _MEASURES: dict[LimitId, Callable[[Subject, Limit], Measured]] = {
     "pickles": _pickles,
     "tolerance-stated": _tolerance,
     "readme": lambda subject, limit: _top_file(subject, ("readme",)),
-    "licence": lambda subject, limit: _top_file(subject, _LICENCES),
+    "licence": _licence,
     "environments": _environments,
     "purpose": _purpose,
     "doi": _doi,
