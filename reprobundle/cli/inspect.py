@@ -13,7 +13,8 @@ from reprobundle.cli.places import place_argument, reached
 
 if TYPE_CHECKING:
     from reprobundle.cli.places import Given
-    from reprobundle.format.reader import Bundle
+    from reprobundle.format.reader import Bundle, ReplayFile
+    from reprobundle.format.source import Place
     from reprobundle.report.screen import Screen
 
 
@@ -39,19 +40,22 @@ def inspect(
     BUNDLE may be - (standard input) or an address.
 
     Of a bundle at https://, s3:// or gs:// only what is shown is read, and it says
-    what was not checked.
+    what was not checked. A replay that travels alone (.rpr.zip) is shown too, and what
+    of it lies in the bundle only.
     """
     from reprobundle.format.canonical import encode
-    from reprobundle.format.reader import open_listing
+    from reprobundle.format.reader import Bundle
     from reprobundle.report.inspect import render_inspect, view
     from reprobundle.report.screen import Screen
 
     screen = Screen.of(sys.stdout)
     with (
         reached(bundle, download_limit, whole=False) as place,
-        open_listing(place) as opened,
+        _opened(place) as opened,
     ):
-        if target is not None:
+        if not isinstance(opened, Bundle):
+            shown = _replays(opened, screen, as_json=as_json, verbose=verbose)
+        elif target is not None:
             shown = _selection(opened, target, screen, as_json=as_json, verbose=verbose)
         elif as_json:
             shown = encode(view(opened)).decode()
@@ -61,6 +65,25 @@ def inspect(
             shown = render_inspect(seen, screen, verbose=verbose, elsewhere=elsewhere)
     click.echo(shown, nl=not as_json)
     return 0
+
+
+def _opened(place: Path | Place) -> ReplayFile:
+    """Return a bundle as far as it has to be read, or a replay file of this machine."""
+    from reprobundle.format.reader import open_any, open_listing
+
+    return open_any(place) if isinstance(place, Path) else open_listing(place)
+
+
+def _replays(
+    replays: ReplayFile, screen: Screen, *, as_json: bool, verbose: bool
+) -> str:
+    from reprobundle.format.canonical import encode
+    from reprobundle.report.alone import render_alone, view_alone
+
+    shown = view_alone(replays)
+    if as_json:
+        return encode(shown).decode()
+    return render_alone(shown, screen, verbose=verbose)
 
 
 def _selection(

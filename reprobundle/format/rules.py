@@ -198,7 +198,8 @@ DOCUMENT_RULES: dict[str, str] = {
     "R-7.1": "policy.json conforms to schema/policy.schema.json.",
     "R-7.2": (
         "Every record.json conforms to schema/record.schema.json, and every member it "
-        "names is there."
+        "names is there: beside it, or, in a replay, the sealed member that it refers "
+        "to, of that size and digest."
     ),
     "R-7.3": "lock/environment.json conforms to schema/lock.schema.json.",
     "R-7.4": (

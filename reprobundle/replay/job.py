@@ -64,6 +64,7 @@ from reprobundle.run.finished import SERIES, Assembled
 from reprobundle.run.launch import Draws
 from reprobundle.run.lock import Drift
 from reprobundle.run.restart import execute_restart
+from reprobundle.run.shared_content import share_content
 from reprobundle.run.space import require_space
 from reprobundle.run.stand_ins import stand_in_plan, stand_in_remarks, with_remarks
 from reprobundle.run.withheld import problem
@@ -255,9 +256,10 @@ class ReplayJob:
             always=not_whole(reference),
             never=kept_whole(reference),
             places=places_of_rows(reference),
-            sealed=self.extracted.sealed,
         )
-        return within_budget(assembled, budget, folder, say=self.say)
+        reduced = within_budget(assembled, budget, folder, say=self.say)
+        # The samples too.
+        return share_content(reduced, self.extracted.sealed)
 
     def _stopped(self, planned: PlannedRun, found: Obstacle) -> Assembled:
         return stopped.record(

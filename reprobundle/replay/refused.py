@@ -35,6 +35,7 @@ from reprobundle.format.writer import Source
 from reprobundle.replay.admission import allowed_by
 from reprobundle.replay.plan import sealed_runs
 from reprobundle.run.secrets.gate import ALLOWED, Gate
+from reprobundle.verify.lacking import require_in_seal
 
 _MOST_OPTIONS = 4
 
@@ -122,11 +123,14 @@ def attach_admitted(
         BundleError: The bundle or the file is not as it must be.
     """
     with tempfile.TemporaryDirectory(prefix="reprobundle-attach-") as folder:
-        with open_bundle(bundle) as opened:
+        with (
+            open_bundle(bundle) as opened,
+            open_replay_file(replay_file) as replays,
+        ):
             references = [run.record for run in sealed_runs(opened)]
             attached = opened.replay_ids
-        with open_replay_file(replay_file) as replays:
             found = list(_taken_out(replays, Path(folder)))
+            require_in_seal(opened, [one.record for one in found])
         records = [one.record for one in found]
         gate = Gate([*allowed, *allowed_by(references), *allowed_by(records)])
         try:

@@ -42,6 +42,7 @@ from reprobundle.run.placeholders import Names, without_names
 from reprobundle.run.project import files_digest
 from reprobundle.run.promoted import promotion
 from reprobundle.run.randomness import randomness
+from reprobundle.run.shared_content import share_content
 from reprobundle.run.system_packages import package_facts
 from reprobundle.run.unseen_generators import unseen_in
 
@@ -69,7 +70,7 @@ def assemble(
         compared_run: Number of the sealed run a replay stands against.
         expected_failure: Whether failing is the result to record.
         externals: Files read outside the project that the bundle holds or names.
-        sealed: Digest → sealed member, for outputs that are already in the bundle.
+        sealed: Digest → sealed member, for content that is already in the bundle.
 
     Raises:
         PackRefusedError: An output is larger than the limit.
@@ -154,7 +155,8 @@ def assemble(
         withheld=run.withheld,
     )
     record = without_names(record, run.hide, Names.here())
-    return Assembled(record=record, content=content, accesses=access)
+    made = Assembled(record=record, content=content, accesses=access)
+    return share_content(made, sealed or {})
 
 
 def _is_traced(run: FinishedRun) -> bool:

@@ -234,13 +234,12 @@ def _members(
 ) -> tuple[ContentMember, ...]:
     """Return the members that are left, and the new ones."""
     known = {member.name: member for member in stated}
-    return tuple(
-        known.get(name)
-        or ContentMember(
+    kept = {name: member for name, member in known.items() if member.sealed}
+    for name, path in content.items():
+        kept[name] = known.get(name) or ContentMember(
             name=name, size_bytes=path.stat().st_size, blake3=digest_file(path)
         )
-        for name, path in sorted(content.items())
-    )
+    return tuple(member for _, member in sorted(kept.items()))
 
 
 def _told(output: Output, kept: Output) -> str:

@@ -129,9 +129,8 @@ def _add(
     twin = sealed.get(digest, "")
     arrays_member = ""
     if tensors is not None:
-        arrays_member = _keep(
-            produced, f"tensors/{item.member}.safetensors", tensors, sealed
-        )
+        arrays_member = f"tensors/{item.member}.safetensors"
+        produced.content[arrays_member] = tensors
     if not twin:
         produced.content[item.member] = item.path
     produced.outputs.append(
@@ -151,16 +150,6 @@ def _add(
             replaced_input=item.replaced_input,
         )
     )
-
-
-def _keep(
-    produced: Produced, member: str, path: Path, sealed: Mapping[str, str]
-) -> str:
-    twin = sealed.get(digest_file(path), "")
-    if twin:
-        return twin
-    produced.content[member] = path
-    return member
 
 
 def files_found(

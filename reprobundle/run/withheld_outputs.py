@@ -94,11 +94,13 @@ def _without(
     keeps_summary: Callable[[Output], bool],
 ) -> Assembled:
     content: dict[str, Path] = dict(run.content)
+    dropped: set[str] = set()
     outputs = []
     for output in run.record.outputs:
         if not withheld(output):
             outputs.append(output)
             continue
+        dropped |= {output.member, output.arrays_member}
         content.pop(output.member, None)
         content.pop(output.arrays_member, None)
         kept = keeps_summary(output)
@@ -116,6 +118,10 @@ def _without(
     record = msgspec.structs.replace(
         run.record,
         outputs=tuple(outputs),
-        members=tuple(one for one in run.record.members if one.name in content),
+        members=tuple(
+            one
+            for one in run.record.members
+            if one.name in content or (one.sealed and one.name not in dropped)
+        ),
     )
     return dataclasses.replace(run, record=record, content=content)

@@ -15,8 +15,8 @@ class Content(NamedTuple):
     """Opens what belongs to one record.
 
     Attributes:
-        names: Members that lie beside the record, by their names relative to it.
-        open_own: Opens one of them.
+        names: Members of the record, by their names relative to it.
+        open_own: Opens one of them, wherever it lies.
         open_sealed: Opens a sealed member by its full path.
     """
 
@@ -64,11 +64,14 @@ def attached(
     bundle: Bundle, source: ReplayFile, replay_id: str, record: Record
 ) -> Content:
     """Return the content of a replay that lies in `source`, the bundle or a file."""
-    return Content(
-        names=_names(record),
-        open_own=lambda name: source.open_unsealed(f"replays/{replay_id}/{name}"),
-        open_sealed=bundle.open,
-    )
+    elsewhere = {one.name: one.sealed for one in record.members if one.sealed}
+
+    def open_own(name: str) -> BinaryIO:
+        if name in elsewhere:
+            return bundle.open(elsewhere[name])
+        return source.open_unsealed(f"replays/{replay_id}/{name}")
+
+    return Content(names=_names(record), open_own=open_own, open_sealed=bundle.open)
 
 
 def _names(record: Record) -> frozenset[str]:

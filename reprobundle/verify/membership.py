@@ -84,6 +84,7 @@ def _sealed_run(bundle: Bundle, number: int, record: Record) -> Iterator[Finding
                 expected=stated.blake3,
                 got=member.blake3,
             )
+    yield from _whole(top, record)
     yield from check_references("run-members", bundle, top, record)
     if record.memory.series in there:
         where = top + record.memory.series
@@ -98,6 +99,19 @@ def _sealed_run(bundle: Bundle, number: int, record: Record) -> Iterator[Finding
                 where=read.member,
                 expected=read.blake3,
                 got=held.blake3 if held else "no such member",
+            )
+
+
+def _whole(top: str, record: Record) -> Iterator[Finding]:
+    """Yield members of a sealed run that are said to lie elsewhere: only a replay's."""
+    for stated in record.members:
+        if stated.sealed:
+            yield finding(
+                "run-members",
+                "fail",
+                "a sealed run keeps its members itself, this refers to another one",
+                where=top + stated.name,
+                got=stated.sealed,
             )
 
 
@@ -125,16 +139,44 @@ def check_presence(
 ) -> Iterator[Finding]:
     """Yield members that are stated but absent, present but unstated, or twice."""
     stated = [member.name for member in record.members]
-    for missing in sorted(set(stated) - there):
+    beside = {member.name for member in record.members if not member.sealed}
+    for missing in sorted(beside - there):
         yield finding(
             name, "fail", "the record names it, it is not there", where=top + missing
         )
-    for extra in sorted(there - set(stated)):
+    for extra in sorted(there - beside):
         yield finding(
             name, "fail", "it is there, the record does not name it", where=top + extra
         )
     if len(set(stated)) != len(stated):
         yield finding(name, "fail", "the record names a member twice", where=top)
+
+
+def check_shared(
+    name: str, bundle: Bundle, top: str, record: Record
+) -> Iterator[Finding]:
+    """Yield members of a replay that refer to a sealed member of other content."""
+    for stated in record.members:
+        if not stated.sealed:
+            continue
+        held = bundle.members.get(stated.sealed)
+        if stated.name == record.memory.series:
+            yield finding(
+                name,
+                "fail",
+                "two runs never have one memory series: this is that of another run",
+                where=top + stated.name,
+                got=stated.sealed,
+            )
+        elif held is None or _differs(stated, held.size_bytes, held.blake3):
+            yield finding(
+                name,
+                "fail",
+                "it refers to a sealed member that is not there or has other content",
+                where=f"{top}{stated.name} -> {stated.sealed}",
+                expected=stated.blake3,
+                got=held.blake3 if held else "no such member",
+            )
 
 
 def check_references(

@@ -12,7 +12,12 @@ from reprobundle.format.reader import Bundle, ReplayFile
 from reprobundle.format.record import Record
 from reprobundle.verify.checks import finding
 from reprobundle.verify.integrity import bare_message
-from reprobundle.verify.membership import check_presence, check_references, check_series
+from reprobundle.verify.membership import (
+    check_presence,
+    check_references,
+    check_series,
+    check_shared,
+)
 
 
 def read_replay(
@@ -111,6 +116,7 @@ def _content(
                 expected=stated.blake3,
                 got=got,
             )
+    yield from check_shared("replay-members", bundle, top, record)
     yield from check_references("replay-members", bundle, top, record)
     if record.memory.series in there:
         where = top + record.memory.series

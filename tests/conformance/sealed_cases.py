@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,7 @@ from tests.conformance.documents import (
     METRICS,
     OUTPUT,
     POLICY,
+    SCRIPT,
     Document,
     Run,
     Story,
@@ -103,6 +105,28 @@ def _replay_content(content: bytes | None, *further: str) -> Callable[[], bytes]
         return build_zip([Forged(name, data) for name, data in files.items()])
 
     return make
+
+
+SHARED: Document = {
+    "name": "stdout.txt",
+    "size_bytes": len(METRICS),
+    "blake3": digest(METRICS),
+    "sealed": f"runs/1/outputs/{OUTPUT}",
+}
+
+
+def _record_only() -> bytes:
+    """Return a bundle whose replay keeps nothing: output and log are sealed ones."""
+    run = again(members=[SHARED])
+    sealed = {digest(METRICS): SHARED["sealed"]}
+    story = Story(runs=[(Run(), {})])
+    return replayed(story, dataclasses.replace(run, sealed=sealed)).build()
+
+
+def _sharing(**changes: object) -> Callable[[], bytes]:
+    """Return what makes a replay file whose only member is said to be a sealed one."""
+    run = again({}, members=[{**SHARED, **changes}])
+    return lambda: build_zip(replay_entries(bundle_id(base()), run))
 
 
 def _invalid(
@@ -274,6 +298,39 @@ INTEGRITY_CASES = (
         "replay_output_missing",
         "A replay's record names a member that is not there.",
         _replay_content(None),
+    ),
+    Case(
+        "integrity",
+        "replay_of_a_record_only",
+        "V6",
+        "valid",
+        "REPRODUCED, bit-identical",
+        "A replay keeps nothing but its record: what it gave is sealed already.",
+        _record_only,
+        (),
+    ),
+    _lying_replay(
+        "replay_shares_nothing",
+        "A member of a replay is said to be a sealed one that is not there.",
+        _sharing(sealed="runs/9/stdout.txt"),
+    ),
+    _lying_replay(
+        "replay_shares_another",
+        "A member of a replay is said to be a sealed one of other content.",
+        _sharing(sealed="policy.json"),
+    ),
+    _lying_replay(
+        "replay_shares_a_forged_digest",
+        "A member of a replay has another digest than the sealed one it is said to be.",
+        _sharing(sealed="project/a.py", size_bytes=len(SCRIPT), blake3=WRONG),
+    ),
+    _invalid(
+        "integrity",
+        "V5",
+        "sealed_run_shares",
+        "TAMPERED",
+        "The reference says that a member beside it lies elsewhere.",
+        _recorded(members=_members(SHARED)),
     ),
     _lying_replay(
         "replay_with_more",

@@ -95,6 +95,7 @@ def test_what_opening_a_bundle_refuses_decides_the_verdict(
 def test_a_newer_minor_version_is_not_understood_completely():
     class Newer:
         newer_minor = True
+        interrupted = False
         members = ()
         size_bytes = 1
 
@@ -294,6 +295,102 @@ def test_an_edited_replay_output_is_tampering(bench):
     report = bench.verify()
     assert verdict(report) == TAMPERED
     assert found(report, "replay-members", "fail")[0].where.endswith("mine.txt")
+
+
+def shared(bench, **changes):
+    """Attach a replay whose log is said to be a sealed member, and verify it."""
+    bench.pack()
+    record, sources = bench.replay_tree()
+    log = next(one for one in record.members if one.name == "stdout.txt")
+    with open_bundle(bench.path) as bundle:
+        held = bundle.members["runs/1/stdout.txt"]
+    usual = {"size_bytes": held.size_bytes, "blake3": held.blake3}
+    stated = {"name": log.name, **usual, "sealed": held.path, **changes}
+    members = tuple(
+        ContentMember(**stated) if one is log else one for one in record.members
+    )
+    kept = [one for one in sources if one.path != stated["name"]]
+    attach_replay(
+        bench.path, encode(msgspec.structs.replace(record, members=members)), kept
+    )
+    return bench.verify()
+
+
+def test_a_replay_may_refer_to_sealed_content(bench):
+    report = shared(bench)
+    assert not found(report, "replay-members", "fail")
+    assert found(report, "replay-members", "pass")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sealed": "runs/9/stdout.txt"},
+        {"sealed": "policy.json"},
+        {"sealed": "replays/x/stdout.txt"},
+        {"blake3": "0" * 64},
+        {"size_bytes": 10**6},
+    ],
+)
+def test_a_reference_to_other_content_is_tampering(bench, changes):
+    report = shared(bench, **changes)
+    assert verdict(report) == TAMPERED
+    assert (
+        "refers to a sealed member" in found(report, "replay-members", "fail")[0].reason
+    )
+
+
+def test_what_is_referred_to_must_not_lie_beside_too(bench):
+    bench.pack()
+    record, sources = bench.replay_tree()
+    members = tuple(
+        msgspec.structs.replace(one, sealed="runs/1/stdout.txt")
+        if one.name == "stdout.txt"
+        else one
+        for one in record.members
+    )
+    lie = encode(msgspec.structs.replace(record, members=members))
+    attach_replay(bench.path, lie, sources)
+    reasons = [one.reason for one in found(bench.verify(), "replay-members", "fail")]
+    assert any("does not name it" in reason for reason in reasons)
+
+
+def test_a_memory_series_is_never_that_of_another_run(bench):
+    bench.pack()
+    with open_bundle(bench.path) as bundle:
+        [held] = [
+            one
+            for one in bundle.members.values()
+            if one.path.startswith("runs/1/") and one.role == "series"
+        ]
+    record, sources = bench.replay_tree()
+    name = record.memory.series
+    same = ContentMember(
+        name=name,
+        size_bytes=held.size_bytes,
+        blake3=held.blake3,
+        sealed=held.path,
+    )
+    members = tuple(same if one.name == name else one for one in record.members)
+    lie = encode(msgspec.structs.replace(record, members=members))
+    kept = [one for one in sources if one.path != name]
+    attach_replay(bench.path, lie, kept)
+    [wrong] = found(bench.verify(), "replay-members", "fail")
+    assert "never have one memory series" in wrong.reason
+
+
+def test_a_sealed_run_keeps_its_members_itself(bench):
+    bench.pack()
+    record, _ = bench.reference.build(bench.folder)
+    changed = tuple(
+        msgspec.structs.replace(one, sealed="runs/1/stdout.txt")
+        if one.name == "stdout.txt"
+        else one
+        for one in record.members
+    )
+    report = sealed_with(bench, members=changed)
+    reasons = [one.reason for one in found(report, "run-members", "fail")]
+    assert any("keeps its members itself" in reason for reason in reasons)
 
 
 @pytest.mark.parametrize("keep", [0, 1])

@@ -65,8 +65,17 @@ class LeftOutFile(
 class ContentMember(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 ):
-    """A member that belongs to a record, by its name relative to the record."""
+    """A member that belongs to a record, by its name relative to the record.
+
+    Attributes:
+        name: Its name beside the record.
+        size_bytes: Size of its content.
+        blake3: Digest of its content.
+        sealed: Of a replay whose content equals it, the full path of a sealed member;
+            then it does not lie beside the record. Empty where it does.
+    """
 
     name: str
     size_bytes: Count
     blake3: Digest
+    sealed: str = ""

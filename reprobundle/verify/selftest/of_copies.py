@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -19,7 +20,12 @@ from reprobundle.verify.selftest.altered_replay import (
 )
 from reprobundle.verify.selftest.mutation import Made, Mutation, NotPossibleError
 from reprobundle.verify.selftest.of_results import with_array
-from reprobundle.verify.selftest.subject import Draft, Echo, Subject
+from reprobundle.verify.selftest.subject import (
+    Draft,
+    Echo,
+    Subject,
+    reference_member,
+)
 
 MAIN = "main"
 _ANOTHER_OCCASION = "0ddba110ddba1100"
@@ -118,7 +124,33 @@ def _short_series(subject: Subject, draft: Draft) -> Draft:
         raise NotPossibleError("the reference has no memory series")
     series = decode(draft.files[name], MemorySeries, where=name, rule="R-7.2")
     short = msgspec.structs.replace(series, samples=series.samples[:-1])
-    return Draft(draft.record, {**draft.files, name: encode(short)})
+    return dataclasses.replace(draft, files={**draft.files, name: encode(short)})
+
+
+_LOG = "stdout.txt"
+
+
+def _shared_log(sealed: str) -> Callable[[Subject, Draft], Draft]:
+    """Return what says that the log of a replay is a sealed member."""
+
+    def change(subject: Subject, draft: Draft) -> Draft:
+        if _LOG not in draft.files:
+            raise NotPossibleError("the reference keeps no standard output")
+        return draft.sharing(_LOG, sealed)
+
+    return change
+
+
+def _shared_series(subject: Subject, draft: Draft) -> Draft:
+    name = draft.record.memory.series
+    if name not in draft.files:
+        raise NotPossibleError("the reference has no memory series")
+    return draft.sharing(name, reference_member(name))
+
+
+def _shared_and_beside(subject: Subject, draft: Draft) -> Draft:
+    shared = _shared_log(reference_member(_LOG))(subject, draft)
+    return dataclasses.replace(shared, files=draft.files)
 
 
 COPY_MUTATIONS = (
@@ -211,6 +243,30 @@ COPY_MUTATIONS = (
         "outputs whose content is said to be another member",
         ids("replay-members"),
         replay_with(_sealed_elsewhere),
+    ),
+    Mutation(
+        "shared-with-nothing",
+        "a log that is said to be a sealed member which is not there",
+        ids("replay-members"),
+        replay_with(_shared_log("runs/9999/stdout.txt")),
+    ),
+    Mutation(
+        "shared-with-another",
+        "a log that is said to be a sealed member of other content",
+        ids("replay-members"),
+        replay_with(_shared_log("policy.json")),
+    ),
+    Mutation(
+        "shared-and-beside",
+        "a log that is said to be sealed and lies beside the record as well",
+        ids("replay-members"),
+        replay_with(_shared_and_beside),
+    ),
+    Mutation(
+        "series-of-the-reference",
+        "a replay whose memory series is said to be that of the reference",
+        ids("replay-members"),
+        replay_with(_shared_series),
     ),
     Mutation(
         "replay-series-cut-short",

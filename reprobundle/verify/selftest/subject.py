@@ -136,14 +136,30 @@ class Draft:
     Attributes:
         record: What it says, its list of members aside.
         files: Name relative to the record → content that lies beside it.
+        shared: Members that are said to be sealed ones.
     """
 
     record: Record
     files: dict[str, bytes]
+    shared: tuple[ContentMember, ...] = ()
 
     def saying(self, **changes: object) -> Draft:
         """Return a draft whose record has other fields."""
-        return Draft(msgspec.structs.replace(self.record, **changes), self.files)
+        record = msgspec.structs.replace(self.record, **changes)
+        return dataclasses.replace(self, record=record)
+
+    def sharing(self, name: str, sealed: str) -> Draft:
+        """Return a draft in which a file beside the record is said to be a sealed one.
+
+        Raises:
+            KeyError: No such file lies beside it.
+        """
+        files = dict(self.files)
+        data = files.pop(name)
+        member = ContentMember(
+            name=name, size_bytes=len(data), blake3=digest_bytes(data), sealed=sealed
+        )
+        return Draft(self.record, files, (*self.shared, member))
 
     def with_output(
         self, folder: Path, old: Output, data: bytes, tensors: bytes | None = None
@@ -170,6 +186,7 @@ class Draft:
         return Draft(
             msgspec.structs.replace(self.record, outputs=outputs),
             {**self.files, **files},
+            self.shared,
         )
 
     def without_outputs(self, *names: str) -> Draft:
@@ -179,11 +196,12 @@ class Draft:
 
     def tree(self) -> tuple[bytes, list[Source]]:
         """Return the record's bytes and its files."""
-        members = tuple(
+        beside = (
             ContentMember(name=name, size_bytes=len(data), blake3=digest_bytes(data))
-            for name, data in sorted(self.files.items())
+            for name, data in self.files.items()
         )
-        record = encode(msgspec.structs.replace(self.record, members=members))
+        members = sorted((*beside, *self.shared), key=lambda member: member.name)
+        record = encode(msgspec.structs.replace(self.record, members=tuple(members)))
         return record, [Source(name, "log", data) for name, data in self.files.items()]
 
 
