@@ -57,7 +57,7 @@ def missing_tools_are_an_error(request):
 BUDGET_SECONDS = {
     "checks": 20,
     "cli": 417,
-    "conformance": 28,
+    "conformance": 30,
     "cuda": 60,
     "examples": 60,
     "export": 20,
@@ -75,7 +75,7 @@ BUDGET_SECONDS = {
     "sign": 8,
     "spec": 10,
     "standin": 215,
-    "verify": 68,
+    "verify": 75,
 }
 
 

@@ -17,6 +17,7 @@ from reprobundle.verify.selftest.mutation import Mutation
 from reprobundle.verify.selftest.of_acceptance import ACCEPTANCE_MUTATIONS
 from reprobundle.verify.selftest.of_both_sides import BOTH_SIDES_MUTATIONS
 from reprobundle.verify.selftest.of_bytes import BYTE_MUTATIONS
+from reprobundle.verify.selftest.of_contradictions import CONTRADICTION_MUTATIONS
 from reprobundle.verify.selftest.of_copies import COPY_MUTATIONS
 from reprobundle.verify.selftest.of_devices import DEVICE_MUTATIONS
 from reprobundle.verify.selftest.of_policy import POLICY_MUTATIONS
@@ -38,6 +39,7 @@ GROUPS: dict[str, tuple[Mutation, ...]] = {
     "samples": SAMPLE_MUTATIONS,
     "protocol": PROTOCOL_MUTATIONS,
     "copies": COPY_MUTATIONS,
+    "contradictions": CONTRADICTION_MUTATIONS,
     "devices": DEVICE_MUTATIONS,
     "reference": REFERENCE_MUTATIONS,
     "acceptance": ACCEPTANCE_MUTATIONS,

@@ -11,7 +11,7 @@ import msgspec
 from reprobundle.errors import BadCallError, ReprobundleError
 from reprobundle.format.canonical import decode
 from reprobundle.format.policy import Intent, Metric, Policy, RoleRule
-from reprobundle.format.record import OutputRole
+from reprobundle.format.record import STAND_IN, OutputRole
 from reprobundle.verify.defaults import default_policy
 
 
@@ -72,12 +72,13 @@ def read_stated(path: Path) -> Policy:
 
 
 def _admits_more(policy: Policy) -> bool:
-    """Whether a file changes what counts as equal, beyond naming what to leave out."""
-    rules = (
-        rule.tolerance or rule.dtypes or rule.rows or rule.ties or rule.signs
-        for rule in policy.outputs
+    """Whether a file changes what counts as equal, or what is compared at all."""
+    return bool(
+        policy.tolerances
+        or policy.outputs
+        or policy.ignore_keys
+        or policy.profile == "compat"
     )
-    return bool(policy.tolerances) or policy.profile == "compat" or any(rules)
 
 
 def _check_claims(policy: Policy, path: Path) -> None:
@@ -85,6 +86,17 @@ def _check_claims(policy: Policy, path: Path) -> None:
     if len(set(names)) != len(names):
         raise BadCallError(f"policy {str(path)!r} names a claim twice")
     for claim in policy.claims:
+        if claim.name == STAND_IN:
+            raise BadCallError(
+                f"a claim cannot be called {STAND_IN!r}: so is the run on samples",
+                advice="give it another name",
+            )
+        if claim.name == "main" and claim.command:
+            raise BadCallError(
+                "the claim 'main' is that of the command behind --, and the policy "
+                "gives it another one",
+                advice="leave out its command, or give the claim another name",
+            )
         if claim.name != "main" and not claim.command:
             raise BadCallError(
                 f"claim {claim.name!r} has no command",

@@ -17,6 +17,7 @@ from reprobundle.format.policy import Policy
 from reprobundle.format.record import Output
 from reprobundle.verify.compare_contents import REST_OF_CHECKPOINT, compare_contents
 from reprobundle.verify.content import Content
+from reprobundle.verify.held import held_parts
 from reprobundle.verify.rules import DevicePair
 from reprobundle.verify.sides import Sides
 from reprobundle.verify.summaries import compare_summaries
@@ -63,8 +64,10 @@ def compare_output(
     if policy.profile == "compat":
         return _by_structure(sides)
     if (reference.size_bytes, reference.blake3) == (replay.size_bytes, replay.blake3):
-        # Both have the same bytes; what is in them is told by their summaries.
-        parts = compare_summaries(reference, replay)
+        # Both have the same bytes. What is in them is read, and told by their
+        # summaries only where nobody may read it.
+        held = held_parts(sides)
+        parts = compare_summaries(reference, replay) if held is None else held
         reason = BY_DIGEST if reference.stored == "withheld" else ""
         return concluded(reference, "bit-identical", reason, parts)
     return _by_content(sides)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from reprobundle.format.findings import Finding
 from reprobundle.format.policy import Policy
-from reprobundle.format.record import Record
+from reprobundle.format.record import Fact, Record
 from reprobundle.verify.checks import finding
 from reprobundle.verify.crossings import check_crossings
 from reprobundle.verify.fallback import check_fallback
@@ -41,10 +41,17 @@ def contradiction(record: Record) -> str:
     built = facts.get("torch.mps.built")
     if "mps" in seen and built is not None and built.value is False:
         return "this build of torch has no MPS"
+    system = facts.get("os.name")
+    if "mps" in seen and system is not None and _is_no_mac(system):
+        return f"MPS exists on macOS only, this run was made on {system.value}"
     kinds = [facts.get(f"torch.{kind}.built") for kind in ("cuda", "hip")]
     if "cuda" in seen and all(kind is not None and kind.unknown for kind in kinds):
         return "this build of torch has neither CUDA nor ROCm"
     return ""
+
+
+def _is_no_mac(system: Fact) -> bool:
+    return not system.unknown and not str(system.value).startswith(("macOS", "Mac OS"))
 
 
 def missing_mps(record: Record) -> tuple[str, str]:

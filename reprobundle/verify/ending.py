@@ -54,9 +54,12 @@ def _way_on(replay: Record) -> str:
 
 def _success(reference: Record, replay: Record) -> Finding:
     expected, got = reference.outcome.exit_status, replay.outcome.exit_status
-    if expected == got:
-        return finding("exit-status", "pass", got=got)
     error = replay.outcome.error
+    if expected == got and (got or error is None):
+        return finding("exit-status", "pass", got=got)
+    if expected == got:
+        reason = "it states a success and an error that ended it"
+        return finding("exit-status", "fail", reason, expected=expected, got=got)
     text = f"{error.type}: {error.message}" if error else "no Python error was seen"
     return finding(
         "exit-status",

@@ -244,6 +244,13 @@ EVERY_ITEM: tuple[Item, ...] = (
         allowable=False,
     ),
     Item(
+        "further-input",
+        "V12",
+        "The replay read files that the reference did not read; it is a warning if one "
+        "of them is a result of the reference.",
+        _WARNS,
+    ),
+    Item(
         "standin-data",
         "V12",
         "The replay says that other data stood in for an input.",
@@ -413,6 +420,12 @@ EVERY_ITEM: tuple[Item, ...] = (
         "hidden-by-atol",
         "V17",
         "Only an absolute tolerance as large as the values admits an output.",
+        _WARNS,
+    ),
+    Item(
+        "large-error",
+        "V17",
+        "An output is within its tolerance, and half of its values or more is error.",
         _WARNS,
     ),
     Item(

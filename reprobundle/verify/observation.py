@@ -23,6 +23,7 @@ _ELSEWHERE = frozenset(
         "standin-data",
     }
 )
+_FORKED = "--multiprocessing-fork"
 _GENERIC: dict[str, tuple[str, CheckOutcome]] = {
     "gap": ("run-gap", "not-checked"),
     "warning": ("run-warning", "warn"),
@@ -45,6 +46,7 @@ def check_observation(
             record, remarks=tuple(map(_failed_only_here, record.remarks))
         )
     yield from _failures_behind_a_zero(record)
+    yield from _without_end(record)
     yield from check_ranks(record)
     for remark in record.remarks:
         if remark.id not in _ELSEWHERE:
@@ -135,6 +137,26 @@ def _failures_behind_a_zero(record: Record) -> Iterator[Finding]:
                 where=" ".join(process.argv)[:200],
                 expected="0",
                 got=process.exit_status,
+            )
+
+
+def _without_end(record: Record) -> Iterator[Finding]:
+    """Yield the processes of a success of which no end was seen, told or not.
+
+    The workers of a pool are ended by whoever started them.
+    """
+    told = any(remark.id == "process-without-end" for remark in record.remarks)
+    if told or record.outcome.exit_status != 0 or not record.outcome.completed:
+        return
+    for process in record.processes:
+        is_own = process.entered and process.kind in ("main", "python")
+        if is_own and not process.ended and _FORKED not in process.argv:
+            yield finding(
+                "run-warning",
+                "warn",
+                "process-without-end: a Python process did not report its end, and "
+                "the run says nothing of it",
+                where=" ".join(process.argv)[:200],
             )
 
 

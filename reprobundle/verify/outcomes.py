@@ -12,6 +12,8 @@ from reprobundle.verify.compare_output import BY_DIGEST
 
 _GOOD = ("bit-identical", "within-tolerance")
 _LARGE_ERROR = 0.1
+# Whatever admits that, a share, a factor or a floor: such a result shows nothing.
+_AS_LARGE = 0.5
 _ADVICE_ON_TEXT = "if the text is no result, let a rule of the policy leave it out"
 
 
@@ -103,7 +105,7 @@ def _emptiness(item: OutputComparison, output: Output) -> Iterator[Finding]:
             f"both sides hold NaN in {nan:,} places, which counts as equal",
             where=item.name,
         )
-    if output.size_bytes == 0 or output.rows == 0 or _holds_nothing(output):
+    if output.size_bytes == 0 or output.rows == 0 or _holds_nothing(item, output):
         yield finding(
             "output-empty", "warn", "there is nothing in it to compare", where=item.name
         )
@@ -111,6 +113,11 @@ def _emptiness(item: OutputComparison, output: Output) -> Iterator[Finding]:
         yield finding(
             "output-all-zero", "warn", "every value in it is zero", where=item.name
         )
+    yield from _admitted(item)
+
+
+def _admitted(item: OutputComparison) -> Iterator[Finding]:
+    """Yield that a tolerance let an error pass that no tolerance is for."""
     hidden = next((part for part in item.parts if _is_hidden(part)), None)
     if hidden is not None:
         name = f"{hidden.name}: " if hidden.name else ""
@@ -123,19 +130,45 @@ def _emptiness(item: OutputComparison, output: Output) -> Iterator[Finding]:
             expected=f"values near {hidden.scale}",
             got=f"atol {hidden.atol}, relative L2 error {hidden.relative_l2}",
         )
+        return
+    large = next((part for part in item.parts if _is_large(part)), None)
+    if large is not None:
+        name = f"{large.name}: " if large.name else ""
+        yield finding(
+            "large-error",
+            "warn",
+            f"{name}within the tolerance, and yet the error is about as large as the "
+            "values themselves",
+            where=item.name,
+            expected=f"a relative L2 error below {_AS_LARGE:g}",
+            got=f"{large.relative_l2}, {large.outside:,} of {large.elements:,} outside",
+        )
 
 
-def _holds_nothing(output: Output) -> bool:
+def _holds_nothing(item: OutputComparison, output: Output) -> bool:
+    if item.result in _GOOD and item.parts:
+        return not any(part.elements for part in item.parts)
     return bool(output.arrays) and all(0 in array.shape for array in output.arrays)
 
 
 def _is_hidden(part: ArrayComparison) -> bool:
-    if part.equal or part.problem or not part.atol or part.rtol is None:
-        return False
-    if part.scale is None or part.relative_l2 is None:
+    error = _error_that_was_admitted(part)
+    if not error or not part.atol or part.rtol is None or part.scale is None:
         return False
     small = 0.0 < float(part.scale) <= part.atol
-    return small and float(part.relative_l2) > max(_LARGE_ERROR, part.rtol)
+    return small and error > max(_LARGE_ERROR, part.rtol)
+
+
+def _is_large(part: ArrayComparison) -> bool:
+    """Tell whether what was admitted is an error about as large as the values."""
+    return _error_that_was_admitted(part) >= _AS_LARGE
+
+
+def _error_that_was_admitted(part: ArrayComparison) -> float:
+    """Return the relative L2 error of a part within its tolerance, 0 of any other."""
+    if part.equal or part.problem or part.relative_l2 is None or not part.scale:
+        return 0.0
+    return float(part.relative_l2)
 
 
 def _any_compared(

@@ -13,7 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from reprobundle.format.findings import Finding
 from reprobundle.format.record import Record
 from reprobundle.verify.checks import finding
+from reprobundle.verify.ending import is_finished
 
+_NO_TIME = "it states that it came to its end and took no time"
 # Clocks of two machines differ, and some are set to local time.
 CLOCK_SLACK = datetime.timedelta(days=1)
 
@@ -45,9 +47,11 @@ def check_sealed_copies(runs: Mapping[int, Record]) -> Iterator[Finding]:
     for number, record in sorted(runs.items()):
         earlier = {one: run for one, run in runs.items() if one < number}
         original = copied_from(record, earlier, ())
-        if original:
+        if original or _took_no_time(record):
             bad = True
             reason = f"it took the time of {original} to the nanosecond: it is a copy"
+            if not original:
+                reason = f"{_NO_TIME}: it is no run"
             where = f"runs/{number}"
             yield finding(
                 "copied-run", "fail", reason, where=where, got=record.elapsed_ns
@@ -71,7 +75,15 @@ def check_own_run(
         now: The time of this machine.
     """
     original = copied_from(replay, runs, earlier)
-    if original:
+    if _took_no_time(replay):
+        yield finding(
+            "copied-replay",
+            "fail",
+            f"{_NO_TIME}: no run of its own",
+            got=replay.elapsed_ns,
+            advice="replay the bundle",
+        )
+    elif original:
         yield finding(
             "copied-replay",
             "fail",
@@ -88,6 +100,10 @@ def check_own_run(
         yield finding("replay-time", "warn", problem, got=replay.started, advice=advice)
     else:
         yield finding("replay-time", "pass", got=replay.started)
+
+
+def _took_no_time(record: Record) -> bool:
+    return not record.elapsed_ns and is_finished(record)
 
 
 def _impossible(started: str, reference: str, now: datetime.datetime) -> str:

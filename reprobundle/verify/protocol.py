@@ -9,6 +9,7 @@ from reprobundle.format.findings import Finding
 from reprobundle.format.record import FileRead, Record
 from reprobundle.verify.checks import finding
 from reprobundle.verify.drawn import check_drawn
+from reprobundle.verify.inputs import check_inputs
 
 MOST_NAMED = 3
 OPTIMIZER = "optimizer"
@@ -46,8 +47,7 @@ def check_protocol(reference: Record, replay: Record) -> Iterator[Finding]:
     yield from _seeds(reference, replay)
     yield from check_drawn(reference, replay)
     yield _steps(reference, replay)
-    yield from _inputs(reference, replay)
-    yield from _stated_data(replay)
+    yield from check_inputs(reference, replay)
 
 
 def _files(reference: Record, replay: Record) -> Finding:
@@ -186,50 +186,3 @@ def _named(calls: Counter[tuple[str, str]]) -> str:
     shown = [f"{function}({value})" for function, value in calls]
     more = f" and {len(shown) - MOST_NAMED} more" if len(shown) > MOST_NAMED else ""
     return ", ".join(shown[:MOST_NAMED]) + more
-
-
-def _inputs(reference: Record, replay: Record) -> Iterator[Finding]:
-    got = {read.path: read for read in replay.reads}
-    checked = 0
-    unread = []
-    for read in reference.reads:
-        other = got.get(read.path)
-        if not read.blake3:
-            continue
-        if other is None or not other.blake3:
-            if not read.member.startswith("project/"):
-                unread.append(read.path)
-            continue
-        checked += 1
-        if other.blake3 != read.blake3:
-            yield finding(
-                "same-inputs",
-                "fail",
-                "the replay read other content",
-                where=read.path,
-                expected=read.blake3,
-                got=other.blake3,
-            )
-    yield finding("same-inputs", "pass", f"{checked} files read on both sides")
-    if unread:
-        more = len(unread) - MOST_NAMED
-        names = ", ".join(unread[:MOST_NAMED]) + (
-            f" and {more} more" if more > 0 else ""
-        )
-        yield finding(
-            "reduced-input",
-            "warn",
-            f"the replay did not read inputs that the reference read: {names}",
-            where=unread[0],
-        )
-
-
-def _stated_data(replay: Record) -> Iterator[Finding]:
-    """Yield what the replay itself says about data that is not the whole."""
-    for remark in replay.remarks:
-        if remark.id == "reduced-input":
-            yield finding("reduced-input", "warn", remark.text, where=remark.where)
-        elif remark.id == "standin-data":
-            yield finding(
-                "standin-data", "not-checked", remark.text, where=remark.where
-            )

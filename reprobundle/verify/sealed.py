@@ -93,7 +93,7 @@ class Sealed(NamedTuple):
     def claims(self) -> tuple[str, ...]:
         """Claims that need a run of their own, the main one first."""
         names = [record.claim for _, record in sorted(self.runs.items())]
-        stated = [claim.name for claim in self.policy.claims if claim.command]
+        stated = [claim.name for claim in self.policy.claims]
         return tuple(dict.fromkeys([*names, *stated]))
 
 
@@ -177,6 +177,13 @@ def _roles(runs: Mapping[int, Record]) -> list[Finding]:
                     got=record.devices.requested,
                 )
             )
+        elif record.role == "claim" and _is_shadow(number, record, runs):
+            reason = "another sealed run serves this claim: a claim has one command"
+            found.append(
+                finding(
+                    "sealed-document", "fail", reason, where=where, got=record.claim
+                )
+            )
         elif record.bundle:
             reason = "a sealed record cannot name a bundle"
             found.append(
@@ -185,6 +192,18 @@ def _roles(runs: Mapping[int, Record]) -> list[Finding]:
                 )
             )
     return found
+
+
+def _is_shadow(number: int, record: Record, runs: Mapping[int, Record]) -> bool:
+    """Tell whether a claim's run stands beside another one of the same claim.
+
+    A replay of the cheaper one would then count for both.
+    """
+    return any(
+        other.claim == record.claim and other.role in ("reference", "claim")
+        for one, other in runs.items()
+        if one != number
+    )
 
 
 def _is_no_counterpart(record: Record, runs: Mapping[int, Record]) -> bool:

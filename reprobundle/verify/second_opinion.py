@@ -49,7 +49,10 @@ def looser(frozen: Policy, own: Policy) -> tuple[str, ...]:
 def _looser(frozen: Policy, own: Policy) -> Iterator[str]:
     if own.profile == "compat" and frozen.profile != "compat":
         yield "profile compat compares no values"
-    rows = {(row.dtype, row.devices): row.tolerance for row in frozen.tolerances}
+    # The first row of a dtype is the one that applies.
+    rows = {
+        (row.dtype, row.devices): row.tolerance for row in reversed(frozen.tolerances)
+    }
     for row in own.tolerances:
         before = rows.get((row.dtype, row.devices), Tolerance(rtol=0.0, atol=0.0))
         more = _wider(before, row.tolerance)

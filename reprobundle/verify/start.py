@@ -66,11 +66,12 @@ def check_start(
 
 def _pairs(reference: Record, replay: Record) -> list[tuple[StartTensor, StartTensor]]:
     """Return the tensors that both sides name, of both sides."""
-    here = {tensor.name: tensor for tensor in replay.randomness.start}
     return [
-        (tensor, here[tensor.name])
+        (tensor, other)
         for tensor in reference.randomness.start
-        if tensor.name in here
+        # A record may name one twice; then each has to be the reference's.
+        for other in replay.randomness.start
+        if other.name == tensor.name
     ]
 
 

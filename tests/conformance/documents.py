@@ -191,6 +191,15 @@ class Array:
 
 
 @dataclass(frozen=True)
+class Uncounted(Array):
+    """An array of whose NaN the record says nothing."""
+
+    def summary(self) -> Document:
+        """Return what a record that lies says about it."""
+        return {**super().summary(), "nan": 0}
+
+
+@dataclass(frozen=True)
 class Indices(Array):
     """An int64 array."""
 

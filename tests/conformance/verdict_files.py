@@ -24,6 +24,7 @@ from tests.conformance.documents import (
     Sampled,
     SampledRows,
     Story,
+    Uncounted,
     Withheld,
     again,
     bundle_id,
@@ -78,6 +79,41 @@ def with_nan() -> Story:
     """Return a bundle whose output holds NaN."""
     run = Run({"logits.npy": Array((1.0, NAN, 3.0))})
     return Story(runs=[(run, {})])
+
+
+def holding(text: bytes) -> Story:
+    """Return a bundle whose one output is a document of this text."""
+    return Story(runs=[(Run({OUTPUT: text}), {})])
+
+
+def with_uncounted_nan() -> Story:
+    """Return a bundle whose records count no NaN in an array that holds one."""
+    run = Run({"logits.npy": Uncounted((1.0, NAN, 3.0))})
+    return Story(runs=[(run, {})])
+
+
+def lax_share() -> Story:
+    """Return a bundle whose policy lets a third of the elements be anything."""
+    rule = tolerance("float32", rtol=1e-6, share=0.4)
+    return Story(
+        runs=[(Run({"logits.npy": Array((1.0, 2.0, 3.0))}), {})],
+        policy={**POLICY, "tolerances": [rule]},
+    )
+
+
+def shadowed() -> Story:
+    """Return a bundle with a second run for the reference's claim."""
+    return Story(runs=[(Run(), {}), (Run(), {"role": "claim"})])
+
+
+def earlier_result() -> Document:
+    """Return the read of a file that holds what the reference wrote."""
+    return {**input_read(METRICS), "path": "external:1/earlier", "member": ""}
+
+
+def success_with_error() -> Document:
+    """Return the outcome of a success that an error ended."""
+    return {**failure("out of range"), "exit_status": 0, "expected_failure": False}
 
 
 def with_memory() -> Story:

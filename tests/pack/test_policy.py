@@ -52,8 +52,25 @@ def test_a_rule_for_an_output_needs_a_reason(tmp_path):
         read_policy(write(tmp_path, outputs=[{"match": "*", "reason": " "}]))
 
 
+LEFT_OUT = {"match": "debug/*", "compare": False, "reason": "no result"}
+
+
+@pytest.mark.parametrize("missing", ["author", "reason"])
+@pytest.mark.parametrize(
+    "fields", [{"ignore_keys": ["loss"]}, {"outputs": [LEFT_OUT]}], ids=["keys", "rule"]
+)
+def test_leaving_something_out_needs_author_and_reason(tmp_path, fields, missing):
+    said = {**fields, "author": "me", "reason": "because"}
+    assert read_policy(write(tmp_path, **said)).author == "me"
+    del said[missing]
+    with pytest.raises(BadCallError, match="without saying who and why"):
+        read_policy(write(tmp_path, **said))
+
+
 def test_ignored_keys_are_added_to_the_defaults(tmp_path):
-    policy = read_policy(write(tmp_path, ignore_keys=["throughput"]))
+    policy = read_policy(
+        write(tmp_path, ignore_keys=["throughput"], author="me", reason="a speed")
+    )
     assert set(policy.ignore_keys) == {*default_policy().ignore_keys, "throughput"}
 
 
@@ -65,6 +82,18 @@ def test_a_field_that_does_not_exist_is_refused(tmp_path):
 def test_a_claim_other_than_main_needs_a_command(tmp_path):
     with pytest.raises(BadCallError, match="claim 'smoke' has no command"):
         read_policy(write(tmp_path, claims=[{"name": "smoke"}]))
+
+
+def test_the_main_claim_has_the_command_behind_the_dashes(tmp_path):
+    claim = {"name": "main", "command": ["python", "x.py"]}
+    with pytest.raises(BadCallError, match="the policy gives it another one"):
+        read_policy(write(tmp_path, claims=[claim]))
+
+
+def test_the_name_of_the_run_on_samples_is_reserved(tmp_path):
+    claim = {"name": "stand-in", "command": ["python", "x.py"]}
+    with pytest.raises(BadCallError, match="cannot be called 'stand-in'"):
+        read_policy(write(tmp_path, claims=[claim]))
 
 
 def test_a_claim_named_twice_is_refused(tmp_path):

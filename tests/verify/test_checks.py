@@ -27,7 +27,15 @@ from reprobundle.format.canonical import encode
 from reprobundle.format.digests import digest_bytes
 from reprobundle.format.findings import Verdict
 from reprobundle.format.pairing import acceptance_name
-from reprobundle.format.policy import Band, Claim, EndTest, Intent, OutputRule, Policy
+from reprobundle.format.policy import (
+    Band,
+    Claim,
+    EndTest,
+    Intent,
+    OutputRule,
+    Policy,
+    Tolerance,
+)
 from reprobundle.format.reader import Damage, open_bundle
 from reprobundle.format.record import (
     BadIndex,
@@ -124,6 +132,17 @@ def policy(outputs=None, /, **changes):
         return replayed(outputs)(bench)
 
     return case
+
+
+def admitting_half(bench):
+    """Half of the elements may be anything, and some are."""
+    tolerance = Tolerance(rtol=1e-6, atol=0.0, share=0.4)
+    rule = OutputRule(match="out/logits.npy", tolerance=tolerance, reason="x")
+    bench.policy = msgspec.structs.replace(default_policy(), outputs=(rule,))
+    wrong = VALUES.copy()
+    wrong.flat[:8] = 1e6
+    outputs = {**OUTPUTS, "out/logits.npy": npy(wrong)}
+    return replayed(outputs)(bench)
 
 
 def same_outputs(outputs, replay=None):
@@ -427,6 +446,17 @@ LOG = Memory(
 )
 MISSED = (Process(pid=1, kind="main"), Process(pid=2, entered=False))
 LOOSE = default_policy().tolerances[0]
+SAME_READ = FileRead(
+    path="project:data.csv",
+    member="inputs/data.csv",
+    size_bytes=len(builder.DATA),
+    blake3=digest_bytes(builder.DATA),
+)
+EARLIER_RESULT = FileRead(
+    path="external:1/logits.npy",
+    size_bytes=len(builder.LOGITS),
+    blake3=digest_bytes(builder.LOGITS),
+)
 BAND = Band(metric="out/metrics.json#accuracy", least=0.99)
 EXCLUDED = OutputRule(match="*", compare=False, reason="x")
 
@@ -439,7 +469,7 @@ PASSED = set(
     has-versions has-memory-log has-output-summary has-linux-reference lists-start
     lists-together reference-ending reference-trouble reference-not-repeatable
     copied-run same-run copied-replay replay-time
-    same-files same-command same-seed same-draws seed-calls same-start
+    same-files same-command same-seed same-draws seed-calls same-start further-input
     same-inputs nothing-entered python-not-entered run-completed exit-status
     device-asked device-mapped standin-device cpu-fallback accepting-platform
     output-missing output-differs
@@ -524,6 +554,7 @@ CASES = {
     "same-steps": replayed(phases=(STEPPED,)),
     "same-start": other_start,
     "same-inputs": replayed(reads=(OTHER_READ,)),
+    "further-input": replayed(reads=(SAME_READ, EARLIER_RESULT)),
     "reduced-input": replayed(reads=()),
     "standin-data": remark("standin-data", "warning"),
     "nothing-entered": replayed(processes=()),
@@ -578,6 +609,7 @@ CASES = {
     "hidden-by-atol": same_outputs(
         {"v.npy": npy(np.full(4, 1e-7, "f4"))}, {"v.npy": npy(np.full(4, 3e-7, "f4"))}
     ),
+    "large-error": admitting_half,
     "claim-ends": policy(
         claims=(Claim(name="main", ends=(EndTest(metric="loss.csv#f1"),)),)
     ),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     Change = Callable[[np.ndarray], np.ndarray]
+    Changed = Callable[[Output, bytes, Change], bytes]
     Json = dict[str, "Json"] | list["Json"] | bool | float | str | None
 
 _FORMATS = ("npy", "safetensors")
@@ -155,6 +156,22 @@ def _raise_first(
 def larger(array: np.ndarray) -> np.ndarray:
     """Return the array with its first element far outside any sound tolerance."""
     return _with_first(array, abs(float(array.flat[0])) * 1.5 + 1)
+
+
+def four_in_ten_wrong(array: np.ndarray) -> np.ndarray:
+    """Return the array with the last four of every ten elements far off.
+
+    Raises:
+        NotPossibleError: It has fewer than ten.
+    """
+    import numpy as np
+
+    if array.size < 10:
+        raise NotPossibleError("no output has ten elements")
+    changed = np.array(array)
+    at = np.arange(array.size) % 10 > 5
+    changed.reshape(-1)[at] = 1e4
+    return changed
 
 
 def next_value(array: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from reprobundle.format.canonical import decode, encode
 from reprobundle.format.digests import digest_bytes
 from reprobundle.format.manifest import STAND_INS
 from reprobundle.format.record import (
+    ArraySummary,
     ContentMember,
     MemorySeries,
     Output,
@@ -34,14 +35,52 @@ def _values(
 
     def make(subject: Subject) -> Iterator[Made]:
         output = values.float_output(subject.reference, subject.sealed.policy)
-        member = values.arrays_member(output)
-        path = reference_member(member)
-        data = changed(output, subject.read(path), change)
-        new = described(subject.folder, output, data, member)
-        if output.arrays_member:
-            # The checkpoint itself stays as it is: nobody opens it.
-            new = msgspec.structs.replace(output, arrays=new.arrays)
-        yield _both(subject, output.name, new, member, data)
+        yield both_sides(subject, output, change, changed)
+
+    return make
+
+
+def both_sides(
+    subject: Subject,
+    output: Output,
+    change: values.Change,
+    changed: values.Changed = values.with_array_changed,
+    *,
+    stated: tuple[ArraySummary, ...] | None = None,
+) -> Made:
+    """Return the bundle with other arrays in one output, faithfully replayed.
+
+    Args:
+        subject: The bundle under test.
+        output: The output of its reference.
+        change: What is done to an array.
+        changed: Which of the arrays it is done to.
+        stated: What the records state about the arrays; the truth if None.
+    """
+    member = values.arrays_member(output)
+    path = reference_member(member)
+    data = changed(output, subject.read(path), change)
+    new = described(subject.folder, output, data, member)
+    arrays = new.arrays if stated is None else stated
+    # A checkpoint itself stays as it is: nobody opens it.
+    new = output if output.arrays_member else new
+    new = msgspec.structs.replace(new, arrays=arrays)
+    return _both(subject, output.name, new, member, data)
+
+
+def _text(data: bytes, *formats: str) -> Callable[[Subject], Iterator[Made]]:
+    """Return what puts a text in the place of the first output of these formats."""
+
+    def make(subject: Subject) -> Iterator[Made]:
+        for output in subject.reference.outputs:
+            rule = rule_for(subject.sealed.policy, output.name)
+            is_compared = rule is None or (rule.compare and not rule.ignore)
+            held = output.stored == "here" and output.format in formats
+            if held and is_compared:
+                new = described(subject.folder, output, data, output.member)
+                yield _both(subject, output.name, new, output.member, data)
+                return
+        raise NotPossibleError(f"no output whose content is held is {formats[0]}")
 
     return make
 
@@ -192,6 +231,24 @@ BOTH_SIDES_MUTATIONS = (
         "an empty file as output of reference and replay",
         ids("output-empty", "output-not-compared"),
         _empty,
+    ),
+    Mutation(
+        "nan-in-text-on-both-sides",
+        "NaN for a number of a JSON document, in the same bytes of both",
+        ids("nan-in-output"),
+        _text(b'{"loss": NaN, "steps": 3}', "json"),
+    ),
+    Mutation(
+        "zeros-in-text-on-both-sides",
+        "zeros for every number of a JSON document, in the same bytes of both",
+        ids("output-all-zero"),
+        _text(b'{"loss": 0.0, "score": -0.0}', "json"),
+    ),
+    Mutation(
+        "nothing-in-text-on-both-sides",
+        "a JSON document that holds nothing, in the same bytes of both",
+        ids("output-empty"),
+        _text(b"{}", "json"),
     ),
     Mutation(
         "nothing-on-both-sides",

@@ -23,9 +23,11 @@ from reprobundle.format.policy import (
     RoleRule,
     Tolerance,
 )
+from reprobundle.verify.selftest import altered_values as values
 from reprobundle.verify.selftest.altered_replay import ids
 from reprobundle.verify.selftest.forged import POLICY, forged
 from reprobundle.verify.selftest.mutation import Made, Mutation, NotPossibleError
+from reprobundle.verify.selftest.of_results import with_array
 from reprobundle.verify.selftest.subject import Subject
 
 Loosen = Callable[[Policy], Policy]
@@ -172,6 +174,34 @@ def _from_the_start(
     return make
 
 
+def _further_claim(policy: Policy) -> Policy:
+    further = Claim(name="put-in-by-the-selftest", statement="It works elsewhere")
+    return msgspec.structs.replace(policy, claims=(*policy.claims, further))
+
+
+def _share_used(subject: Subject) -> Iterator[Made]:
+    """Let four elements in ten be anything, and have them be anything."""
+    output = values.float_output(subject.reference, subject.sealed.policy)
+    if any(one.stored == "sample" for one in subject.reference.outputs):
+        raise NotPossibleError("the bundle holds samples at places of its policy")
+    rule = OutputRule(
+        match=output.name,
+        tolerance=Tolerance(rtol=1e-3, atol=0.0, share=0.49),
+        reason="so that it passes",
+    )
+    policy = msgspec.structs.replace(
+        subject.sealed.policy,
+        outputs=(rule, *subject.sealed.policy.outputs),
+        author="?",
+        reason="so that it passes",
+    )
+    sealed = subject.seal("forged", {POLICY: encode(policy)})
+    own = Subject(sealed, subject.folder / "own")
+    echo = own.echo()
+    other = echo.but(with_array(values.four_in_ten_wrong)(own, echo.main))
+    yield Made(sealed, output.name, other.write(subject.folder / "own.rpr.zip"))
+
+
 # A sample's places follow from the policy, so another one is a contradiction at once.
 _LATER = ids("replay-bundle", "run-members")
 _VACUOUS = ids("vacuous-tolerance")
@@ -222,6 +252,18 @@ POLICY_MUTATIONS = (
         "a dtype's own tolerance that any value meets",
         _VACUOUS,
         _from_the_start(_rule(dtypes={"float32": {"rtol": 1e9, "atol": 0.0}})),
+    ),
+    Mutation(
+        "share-used",
+        "four elements in ten that may be anything, and are",
+        ids("large-error"),
+        _share_used,
+    ),
+    Mutation(
+        "claim-stated-only",
+        "a claim that has no run, and nobody replayed",
+        ids("claim-replayed"),
+        _from_the_start(_further_claim),
     ),
     Mutation(
         "compare-nothing",

@@ -25,6 +25,7 @@ from reprobundle.verify.selftest.mutation import (
 from reprobundle.verify.selftest.of_acceptance import ACCEPTANCE_MUTATIONS
 from reprobundle.verify.selftest.of_both_sides import BOTH_SIDES_MUTATIONS
 from reprobundle.verify.selftest.of_bytes import BYTE_MUTATIONS
+from reprobundle.verify.selftest.of_contradictions import CONTRADICTION_MUTATIONS
 from reprobundle.verify.selftest.of_copies import COPY_MUTATIONS
 from reprobundle.verify.selftest.of_devices import DEVICE_MUTATIONS
 from reprobundle.verify.selftest.of_policy import POLICY_MUTATIONS
@@ -46,6 +47,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *SAMPLE_MUTATIONS,
     *PROTOCOL_MUTATIONS,
     *COPY_MUTATIONS,
+    *CONTRADICTION_MUTATIONS,
     *DEVICE_MUTATIONS,
     *REFERENCE_MUTATIONS,
     *ACCEPTANCE_MUTATIONS,
