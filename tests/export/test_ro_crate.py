@@ -16,10 +16,12 @@ from reprobundle.export import ro_crate
 from reprobundle.export.ro_crate import write_ro_crate
 from reprobundle.export.verified import verified
 from reprobundle.format.citation import Author, Citation
+from reprobundle.format.record import FileRead
+from reprobundle.format.writer import Source
 from reprobundle.sign.sign import sign
 from reprobundle.sign.signers import stated_signers
 from tests.export.conftest import KINDS, other_reader
-from tests.verify.builder import Bench
+from tests.verify.builder import Bench, Run
 
 pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning")
 COMPLETED = "http://schema.org/CompletedActionStatus"
@@ -49,6 +51,12 @@ def actions(folder):
         for name, one in graph(folder).items()
         if one["@type"] == "CreateAction"
     }
+
+
+def refs(*values):
+    """Return the identifiers that properties refer to, one or a list of them."""
+    lists = [one if isinstance(one, list) else [one] for one in values]
+    return [ref["@id"] for one in lists for ref in one]
 
 
 def statuses(folder):
@@ -116,16 +124,18 @@ def test_an_action_has_what_the_profile_asks_for(crates):
     for one in actions(folder).values():
         assert everything[one["instrument"]["@id"]]["@type"] == "SoftwareApplication"
         assert everything[one["agent"]["@id"]]["@type"] == "Person"
-        assert all(ref["@id"] in everything for ref in one["object"] + one["result"])
+        assert everything[one["instrument"]["@id"]]["version"]
+        assert everything[one["instrument"]["@id"]]["url"]
+        assert all(ref in everything for ref in refs(one["object"], one["result"]))
         assert {"name", "description", "endTime", "actionStatus"} <= set(one)
     replay = only_replay(folder)
-    assert replay["startTime"] == "2025-01-01T00:00:00Z"
+    assert replay["startTime"] == "2025-01-01T00:00:00+00:00"
     assert replay["exitStatus"] == 0
     assert replay["name"].endswith("on cpu: REPRODUCED, bit-identical")
     program = everything[replay["instrument"]["@id"]]
     versions = {everything[it["@id"]]["name"] for it in program["softwareRequirements"]}
     assert versions == {"python", "torch"}
-    assert program["hasPart"] == [{"@id": "project/train.py"}]
+    assert program["hasPart"] == {"@id": "project/train.py"}
 
 
 def test_what_was_verified_is_complete_only_with_an_answer(crates):
@@ -183,6 +193,40 @@ def test_the_verdict_stands_in_the_crate_in_its_own_words(crates):
         assert report["verdict"] == verdict
 
 
+def test_what_the_bundle_does_not_hold_is_told_with_its_digest(tmp_path):
+    other_reader("rocrate")
+    gone = FileRead(
+        path="external:1/big.bin", origin="~/big.bin", size_bytes=9, blake3="8" * 64
+    )
+    missing = FileRead(path="missing:gone.csv", size_bytes=0, blake3="")
+    run = Run(stored="none", changes={"reads": (gone, missing)})
+    bench = Bench(tmp_path, reference=run).pack()
+    with verified(bench.path) as what:
+        write_ro_crate(what, tmp_path / "crate")
+    everything = graph(tmp_path / "crate")
+    action = everything["#run-1"]
+    (read,) = (everything[one] for one in refs(action["object"]))
+    made = [everything[one] for one in refs(action["result"])]
+    assert (read["name"], read["blake3"]) == ("~/big.bin", "8" * 64)
+    assert read["description"].startswith("not in the crate")
+    assert [one["name"] for one in made] == ["out/logits.npy", "out/metrics.json"]
+    assert all(one["@type"] == "CreativeWork" for one in [read, *made])
+
+
+def test_odd_names_are_found_by_rocrate(tmp_path):
+    other_reader("rocrate")
+    from rocrate.rocrate import ROCrate
+
+    name = "project/100%25 a#b ü?.txt"
+    bench = Bench(tmp_path, extra=(Source(name, "project", b"x"),)).pack()
+    for target in ("crate", "crate.zip"):
+        with verified(bench.path) as what:
+            write_ro_crate(what, tmp_path / target)
+        crate = ROCrate(tmp_path / target)
+        (found,) = (one for one in crate.data_entities if one["name"] == name)
+        assert found.source.read_bytes() == b"x"
+
+
 def test_a_citation_is_told(opened, tmp_path):
     other_reader("rocrate")
     citation = Citation(
@@ -200,7 +244,7 @@ def test_a_citation_is_told(opened, tmp_path):
     assert root["name"] == "Digits"
     assert root["datePublished"] == "2026-01-02"
     assert root["cite-as"] == "https://doi.org/10.5281/zenodo.1"
-    assert "https://doi.org/10.5281/zenodo.1" in root["identifier"]
+    assert "https://doi.org/10.5281/zenodo.1" in refs(root["identifier"])
     assert [everything[one["@id"]]["name"] for one in root["author"]] == ["Ada", "B"]
     assert root["license"] == {"@id": "https://spdx.org/licenses/MIT"}
 
@@ -240,7 +284,7 @@ def test_the_bundle_inside_verifies(opened, benches, tmp_path):
     copy = tmp_path / "crate/bundle.rpb.zip"
     assert copy.read_bytes() == benches["reproduced"].path.read_bytes()
     verification = actions(tmp_path / "crate")["#verification"]
-    assert verification["object"] == [{"@id": "bundle.rpb.zip"}]
+    assert verification["object"] == {"@id": "bundle.rpb.zip"}
 
 
 def test_an_altered_bundle_is_not_exported(benches, tmp_path):
@@ -260,7 +304,7 @@ def test_nothing_is_overwritten_and_nothing_left_half(opened, tmp_path, monkeypa
     with opened("reproduced") as what:
         with pytest.raises(BadCallError, match="exists already"):
             write_ro_crate(what, tmp_path / "there")
-        monkeypatch.setattr(ro_crate, "report_json", _breaks)
+        monkeypatch.setattr(ro_crate, "describe", _breaks)
         for name in ("crate", "crate.zip"):
             with pytest.raises(
                 EnvironmentUnusableError, match="no space left on device"
@@ -269,7 +313,7 @@ def test_nothing_is_overwritten_and_nothing_left_half(opened, tmp_path, monkeypa
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
 
 
-def _breaks(report):
+def _breaks(*_):
     raise OSError(28, "No space left on device")
 
 
