@@ -147,7 +147,7 @@ class NoPermissionError(EnvironmentUnusableError):
         super().__init__(message, advice=advice)
 
 
-class UnreachableError(EnvironmentUnusableError):
+class RemoteFileError(EnvironmentUnusableError):
     """A file that lies elsewhere cannot be read there, or not as it has to be.
 
     Attributes:
@@ -159,11 +159,11 @@ class UnreachableError(EnvironmentUnusableError):
         super().__init__(f"{address}: {message}", advice=advice)
 
 
-class ChangedElsewhereError(UnreachableError):
+class ChangedElsewhereError(RemoteFileError):
     """A file that lies elsewhere was replaced while it was read."""
 
 
-class NoPartsError(UnreachableError):
+class NoPartsError(RemoteFileError):
     """A server gives a file as a whole only.
 
     Attributes:
@@ -187,6 +187,10 @@ class InstallFailedError(EnvironmentUnusableError):
     def __init__(self, message: str, *, log: str, advice: str = "") -> None:
         self.log = log
         super().__init__(message, advice=advice)
+
+
+class DataRuleError(BadCallError):
+    """The policy sealed in a bundle is against what is asked for with its data."""
 
 
 class JobRunningError(BadCallError):

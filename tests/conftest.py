@@ -15,6 +15,7 @@ os.environ["UV_OFFLINE"] = "1"
 NEEDS = {
     "tools": ("unzip", "bsdtar", "7z", "zstd", "b3sum"),
     "browser": (("chromium", "chromium-browser", "google-chrome"),),
+    "encryption": ("age", "age-keygen", "gpg", "gpg-agent", "ssh-keygen"),
     "sshd": (("sshd", "/usr/sbin/sshd"), "ssh", "ssh-keygen"),
 }
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from reprobundle.cli.data_use import override_option, used
 from reprobundle.cli.options import bundle_argument, say
 
 
@@ -17,15 +18,20 @@ from reprobundle.cli.options import bundle_argument, say
     type=click.Path(path_type=Path),
     help="File to write. [default: standard output]",
 )
-def inline(*, bundle: Path, output: Path | None) -> int:
+@override_option
+def inline(*, bundle: Path, output: Path | None, override: str) -> int:
     """Write a small bundle as text that can be pasted into an issue.
 
     `reprobundle verify -` reads it back from standard input, also when it was quoted,
     indented or stands in the middle of other text. Attached replays go with it.
     """
+    from reprobundle.format.reader import open_bundle
     from reprobundle.report.inline import inline_block, told_size
 
+    with open_bundle(bundle) as opened:
+        use = used(opened, override, what="an export", travels=True)
     text = inline_block(bundle)
+    use.copied("export", output or "standard output (inline text)")
     if output is None:
         click.echo(text, nl=False)
     else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reprobundle.cli.data_use import override_option, used
 from reprobundle.cli.options import (
     bundle_argument,
     say,
@@ -69,6 +70,7 @@ def _citation_options(command: Callable[..., int]) -> Callable[..., int]:
 @_citation_options
 @_expect_option
 @signers_options
+@override_option
 def ro_crate(
     *,
     bundle: Path,
@@ -80,6 +82,7 @@ def ro_crate(
     signers: tuple[Path, ...],
     revoked: Path | None,
     at: str,
+    override: str,
 ) -> int:
     """Unpack a bundle as an RO-Crate (Process Run Crate) with its runs and verdict.
 
@@ -98,6 +101,8 @@ def ro_crate(
         citation=_read(citation),
         at=stated_time(),
     ) as what:
+        use = used(what.bundle, override, what="an export", travels=True)
+        use.copied("export", output)
         with progress("writing", what.bundle.size_bytes) as advance:
             write_ro_crate(what, output, with_bundle=with_bundle, progress=advance)
         click.echo(_written(output, what.report))
@@ -111,6 +116,7 @@ def ro_crate(
 @_citation_options
 @_expect_option
 @signers_options
+@override_option
 def bagit(
     *,
     bundle: Path,
@@ -122,6 +128,7 @@ def bagit(
     signers: tuple[Path, ...],
     revoked: Path | None,
     at: str,
+    override: str,
 ) -> int:
     """Unpack a bundle as a complete BagIt bag with SHA-256 digests.
 
@@ -139,6 +146,8 @@ def bagit(
         doi=doi,
         citation=_read(citation),
     ) as what:
+        use = used(what.bundle, override, what="an export", travels=True)
+        use.copied("export", output)
         with progress("writing", what.bundle.size_bytes) as advance:
             write_bag(what, output, with_bundle=with_bundle, progress=advance)
         click.echo(_written(output, what.report))

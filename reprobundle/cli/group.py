@@ -27,6 +27,7 @@ VERBS = {
     "issue": "issue",
     "status": "status",
     "handoff": "handoff",
+    "copies": "copies",
     "inspect": "inspect",
     "check": "check",
     "export": "export",

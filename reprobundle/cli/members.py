@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reprobundle.cli.data_use import override_option, used
 from reprobundle.cli.places import place_argument, reached
 
 if TYPE_CHECKING:
@@ -23,10 +24,20 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="A new folder; nothing is ever overwritten.",
 )
+@override_option
 def extract(
-    *, bundle: Given, download_limit: int | None, paths: tuple[str, ...], into: Path
+    *,
+    bundle: Given,
+    download_limit: int | None,
+    paths: tuple[str, ...],
+    into: Path,
+    override: str,
 ) -> int:
-    """Write members of a bundle to a new folder; all of them without PATHS."""
+    """Write members of a bundle to a new folder; all of them without PATHS.
+
+    If its policy states rules about data, they are asked, and the copy is noted:
+    reprobundle copies.
+    """
     from reprobundle.format.reader import extract as write_members
     from reprobundle.format.reader import open_listing
     from reprobundle.report.progress import progress
@@ -36,6 +47,9 @@ def extract(
         open_listing(place) as opened,
     ):
         wanted = tuple(paths) or None
+        use = used(opened, override, what="extracting", paths=wanted)
+        if not into.exists():
+            use.copied("members", into)
         with progress("extracting", opened.size_bytes) as advance:
             write_members(opened, into, paths=wanted, progress=advance)
     click.echo(f"extracted to {into}")
@@ -45,7 +59,8 @@ def extract(
 @click.command()
 @place_argument
 @click.argument("path")
-def cat(*, bundle: Given, download_limit: int | None, path: str) -> int:
+@override_option
+def cat(*, bundle: Given, download_limit: int | None, path: str, override: str) -> int:
     """Print one member of a bundle, whole and unchanged."""
     from reprobundle.format.reader import open_listing
 
@@ -54,6 +69,8 @@ def cat(*, bundle: Given, download_limit: int | None, path: str) -> int:
         open_listing(place) as opened,
         opened.open(path) as stream,
     ):
+        use = used(opened, override, what="printing it", paths=(path,))
+        use.copied("printed", f"standard output ({path})")
         out = sys.stdout.buffer
         while block := stream.read(1 << 20):
             out.write(block)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from reprobundle.cli.consent import consents
+from reprobundle.cli.data_use import override_option
 from reprobundle.cli.options import (
     DEVICES,
     EXIT_INCOMPLETE,
@@ -180,6 +181,7 @@ if TYPE_CHECKING:
     help="Attach the record although a log or output looks like a secret or personal "
     "data there; what the author allowed is allowed here too.",
 )
+@override_option
 @click.option("--detach", is_flag=True, help="Go on after this terminal is closed.")
 @allow_option
 @json_option
@@ -212,6 +214,7 @@ def replay(
     allow_other_build: bool,
     allow_other_python: bool,
     allow_sensitive: tuple[str, ...],
+    override: str,
     detach: bool,
     allow: tuple[str, ...],
     as_json: bool,
@@ -224,6 +227,7 @@ def replay(
     """
     context = click.get_current_context()
     from reprobundle.cli.pair import show_pair, sides_of
+    from reprobundle.replay.data_use import data_use
     from reprobundle.replay.replay import inspect_plan
 
     pair = sides_of(context, ab, shapes=shapes, round_=round_)
@@ -233,7 +237,12 @@ def replay(
     from reprobundle.report.screen import Screen
 
     fresh = environment == "fresh"
-    shown = render_plan(plan, Screen.of(sys.stderr), fresh_environment=fresh)
+    shown = render_plan(
+        plan,
+        Screen.of(sys.stderr),
+        fresh_environment=fresh,
+        overridden=data_use(sides[0], plan).overridden,
+    )
     click.echo(shown, err=True)
     if not yes and not consents(what="a replay"):
         return EXIT_BAD_CALL
@@ -285,6 +294,7 @@ def _options(given: Mapping[str, Any]) -> ReplayOptions:
         allow_other_python=given["allow_other_python"],
         allow=given["allow"],
         allow_sensitive=given["allow_sensitive"],
+        override=given["override"],
         echo=not given["quiet"],
     )
 

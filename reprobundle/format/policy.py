@@ -204,6 +204,8 @@ class DataRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             empty for any.
         process_until: Last day on which they may be processed, ``YYYY-MM-DD`` in UTC.
         delete_after_days: Days after which a copy has to be deleted.
+        recipients: To whom a copy is encrypted before it travels: recipients of age,
+            SSH public keys, or keys of gpg.
         reason: Why: a rule, an approval, a contract.
     """
 
@@ -221,6 +223,7 @@ class DataRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         str, msgspec.Meta(pattern="^([0-9]{4}-[0-9]{2}-[0-9]{2})?$")
     ] = ""
     delete_after_days: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    recipients: tuple[str, ...] = ()
     reason: str = ""
 
     def __post_init__(self) -> None:

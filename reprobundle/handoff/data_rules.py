@@ -6,22 +6,13 @@ stands in the state of the hand-off and in the record of the replay.
 
 from __future__ import annotations
 
-import fnmatch
+import shlex
 from collections.abc import Iterator
 
-import msgspec
-
-from reprobundle.format.policy import DataRules, Policy
+from reprobundle.format.policy import DataRules
 from reprobundle.handoff.errors import TransferForbiddenError
 from reprobundle.handoff.ssh import Destination
-
-# Where encryption at rest is asked for by most rules that govern such data.
-SENSITIVE = ("personal", "clinical", "proprietary", "export-controlled")
-
-
-def rules_of(policy: Policy) -> DataRules | None:
-    """Return what the policy says about data, None where it says nothing."""
-    return None if isinstance(policy.data, msgspec.UnsetType) else policy.data
+from reprobundle.run.data_rules import SENSITIVE, how_not, when_not, who_may_not
 
 
 def objections(
@@ -35,21 +26,10 @@ def objections(
         today: ``YYYY-MM-DD``, UTC.
         encrypted: Whether it travels, and lies there, as an encrypted file.
     """
-    if rules.transfer == "forbidden":
-        yield "it forbids any transfer"
-    if rules.transfer == "encrypted" and not encrypted:
-        yield "it wants the bundle encrypted before transfer"
     host = destination.name.rpartition("@")[2]
-    names = (destination.name, host)
-    if rules.processors and not any(
-        fnmatch.fnmatchcase(name, pattern)
-        for pattern in rules.processors
-        for name in names
-    ):
-        listed = ", ".join(rules.processors)
-        yield f"it names as processors {listed}, and not {destination.name}"
-    if rules.process_until and today > rules.process_until:
-        yield f"its data could be processed until {rules.process_until}, it is {today}"
+    yield from how_not(rules, encrypted=encrypted)
+    yield from who_may_not(rules, (destination.name, host))
+    yield from when_not(rules, today)
 
 
 def require_allowed(
@@ -72,7 +52,7 @@ def require_allowed(
     if found and not override.strip():
         because = f" ({rules.reason})" if rules.reason else ""
         encrypt = any("encrypted" in one for one in found)
-        way = "--encrypt-to RECIPIENT, or " if encrypt else ""
+        way = f"--encrypt-to {_whom(rules)}, or " if encrypt else ""
         raise TransferForbiddenError(
             f"the policy sealed in the bundle is against this hand-off: "
             f"{'; '.join(found)}{because}",
@@ -88,6 +68,11 @@ def hint(rules: DataRules | None, *, encrypted: bool) -> str:
         return ""
     return (
         f"the bundle holds {rules.data_class} data: ssh protects them on their way, "
-        "and nothing does on the disk there; --encrypt-to RECIPIENT keeps them "
+        f"and nothing does on the disk there; --encrypt-to {_whom(rules)} keeps them "
         "encrypted until the replay runs"
     )
+
+
+def _whom(rules: DataRules) -> str:
+    quoted = [shlex.quote(one) for one in rules.recipients]
+    return " --encrypt-to ".join(quoted) or "RECIPIENT"

@@ -17,10 +17,9 @@ from typing import Literal
 
 from reprobundle.errors import BadCallError, EnvironmentUnusableError
 from reprobundle.handoff.wish import BUNDLE_NAME, Wish
+from reprobundle.run.data_rules import AGE_SIGNS
 
 DEFAULT_IDENTITY = "~/.ssh/id_ed25519"
-# What an age recipient looks like (age(1)); anything else is a key of gpg.
-_AGE_SIGNS = ("age1", "ssh-ed25519 ", "ssh-rsa ")
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Encryption:
         """
         if not wish.encrypt_to:
             return None
-        age = [one.startswith(_AGE_SIGNS) for one in wish.encrypt_to]
+        age = [one.startswith(AGE_SIGNS) for one in wish.encrypt_to]
         if any(age) != all(age):
             raise BadCallError(
                 "some recipients are of age, some of gpg", advice="name one kind"

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from reprobundle.errors import BadCallError, EnvironmentUnusableError
+from reprobundle.errors import (
+    BadCallError,
+    DataRuleError,
+    EnvironmentUnusableError,
+)
 
 
 class UnreachableError(EnvironmentUnusableError):
@@ -37,7 +41,7 @@ class UnfitMachineError(EnvironmentUnusableError):
     """The other machine lacks what the replay needs; the message says what."""
 
 
-class TransferForbiddenError(BadCallError):
+class TransferForbiddenError(DataRuleError):
     """The sealed policy does not let the bundle go there."""
 
 

@@ -20,7 +20,7 @@ from reprobundle.format.doctor_report import DoctorReport
 from reprobundle.format.policy import DataRules
 from reprobundle.handoff import state as known
 from reprobundle.handoff.copying import Say, copy_there, patiently
-from reprobundle.handoff.data_rules import hint, require_allowed, rules_of
+from reprobundle.handoff.data_rules import hint, require_allowed
 from reprobundle.handoff.encryption import Encryption, encrypted_copy
 from reprobundle.handoff.errors import UnfitMachineError
 from reprobundle.handoff.findings import BROKEN, Finding, findings
@@ -38,6 +38,7 @@ from reprobundle.handoff.ssh import Agent
 from reprobundle.handoff.state import Place, State
 from reprobundle.handoff.wish import BUNDLE_NAME, RECORD_NAME, Wish
 from reprobundle.replay.plan import ReplayPlan
+from reprobundle.run.data_rules import rules_of
 
 DOCTOR_SECONDS = 600
 _PROGRAM = ("{folder}/venv/bin/python", "-m", "reprobundle")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reprobundle.format.policy import Intent, Metric, RoleRule
+from reprobundle.format.policy import DataRules, Intent, Metric, RoleRule
 from reprobundle.format.record import DrawMode, Fact, Record
 from reprobundle.format.writer import SealedBundle
 from reprobundle.pack.contents import ExternalChoice
@@ -109,6 +109,7 @@ class Packed:
         repeatable: Whether all agree under the policy; None if there is no repeat.
         unread: Project files that are in the bundle, and nothing was seen to read them.
         excluded: Files that are not in the bundle because the author said so.
+        data: What its policy says may be done with the data; None for nothing.
     """
 
     path: Path
@@ -120,3 +121,4 @@ class Packed:
     unread: tuple[str, ...] = ()
     truth: Record | None = None
     counterparts: tuple[Record, ...] = ()
+    data: DataRules | None = None

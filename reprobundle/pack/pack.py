@@ -16,6 +16,7 @@ from reprobundle.pack.overwriting import refuse_overwriting
 from reprobundle.pack.policy import read_policy, with_intent
 from reprobundle.pack.preparation import prepare
 from reprobundle.run.command import DEVICE
+from reprobundle.run.data_rules import rules_of
 from reprobundle.run.finished import Assembled
 from reprobundle.run.project import find_project
 from reprobundle.run.space import require_writable
@@ -73,6 +74,7 @@ def pack(
         repeatable=job.repeatable,
         unread=_unread(sealed, runs),
         excluded=tuple(sorted(prepared.withholding.excluded)),
+        data=rules_of(policy),
     )
 
 

@@ -25,7 +25,7 @@ class Fetcher(Protocol):
 
         Raises:
             NoPartsError: The server gives the file as a whole only.
-            UnreachableError: It cannot be read.
+            RemoteFileError: It cannot be read.
         """
 
     def fetch(self, start: int, end: int, sink: Sink) -> None:
@@ -33,14 +33,14 @@ class Fetcher(Protocol):
 
         Raises:
             ChangedElsewhereError: The file is not the one that was begun.
-            UnreachableError: It cannot be read.
+            RemoteFileError: It cannot be read.
         """
 
     def fetch_whole(self, most_bytes: int, sink: Sink) -> int:
         """Fetch the file in one piece, and return its size.
 
         Raises:
-            UnreachableError: It cannot be read, or is larger than `most_bytes`.
+            RemoteFileError: It cannot be read, or is larger than `most_bytes`.
         """
 
     def settle(self) -> None:

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from reprobundle.errors import ChangedElsewhereError, NoPartsError, UnreachableError
+from reprobundle.errors import ChangedElsewhereError, NoPartsError, RemoteFileError
 from reprobundle.format import limits
 from reprobundle.remote.address import Address
 from reprobundle.remote.fetcher import Sink
@@ -259,8 +259,8 @@ class HttpFetcher:
 
     # --- errors
 
-    def _failed(self, message: str, advice: str = "") -> UnreachableError:
-        return UnreachableError(self._address.shown, message, advice=advice)
+    def _failed(self, message: str, advice: str = "") -> RemoteFileError:
+        return RemoteFileError(self._address.shown, message, advice=advice)
 
     def _changed(self) -> ChangedElsewhereError:
         return ChangedElsewhereError(
@@ -278,19 +278,19 @@ class HttpFetcher:
             advice="--download-limit SIZE fetches all of it if it is no larger",
         )
 
-    def _too_large(self, told: str, most_bytes: int) -> UnreachableError:
+    def _too_large(self, told: str, most_bytes: int) -> RemoteFileError:
         return self._failed(
             f"{told}, more than the {most_bytes:,} that may be fetched",
             "raise --download-limit",
         )
 
-    def _other_bytes(self, wanted: str, part: _Part) -> UnreachableError:
+    def _other_bytes(self, wanted: str, part: _Part) -> RemoteFileError:
         return self._failed(
             f"asked for {wanted}, got bytes {part.first:,} to {part.last:,} of "
             f"{part.size_bytes:,}"
         )
 
-    def _refused(self, status: int) -> UnreachableError:
+    def _refused(self, status: int) -> RemoteFileError:
         if status in {404, 410}:
             return self._failed(
                 f"there is no such file ({status})", "check the address"

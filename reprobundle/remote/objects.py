@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from reprobundle.errors import ChangedElsewhereError, UnreachableError
+from reprobundle.errors import ChangedElsewhereError, RemoteFileError
 from reprobundle.remote.fetcher import Sink
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class ObjectFetcher:
         self._known = self._look()
         size_bytes = self._known[0]
         if not isinstance(size_bytes, int):
-            raise UnreachableError(self._shown, "the store does not tell its size")
+            raise RemoteFileError(self._shown, "the store does not tell its size")
         self.watched = any(one is not None for one in self._known[1:])
         self.fetch(max(0, size_bytes - tail_bytes), size_bytes, sink)
         return size_bytes
@@ -51,7 +51,7 @@ class ObjectFetcher:
             last = min(first + PIECE_BYTES, end)
             data = self._ask(self._system.cat_file, start=first, end=last)
             if len(data) != last - first:
-                raise UnreachableError(
+                raise RemoteFileError(
                     self._shown,
                     f"asked for {last - first:,} bytes, got {len(data):,}",
                     advice="try again",
@@ -95,17 +95,17 @@ class ObjectFetcher:
         try:
             yield
         except FileNotFoundError:
-            raise UnreachableError(
+            raise RemoteFileError(
                 self._shown, "there is no such object", advice="check the address"
             ) from None
         except PermissionError:
-            raise UnreachableError(
+            raise RemoteFileError(
                 self._shown,
                 "the store does not let you read it",
                 advice="set the credentials that its own tools use",
             ) from None
         except Exception as error:
             told = " ".join(str(error).split())[:200]
-            raise UnreachableError(
+            raise RemoteFileError(
                 self._shown, f"{type(error).__name__}: {told}"
             ) from error

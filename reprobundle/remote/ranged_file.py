@@ -52,7 +52,7 @@ class RangedFile:
             progress: Called with the number of bytes just received, from any thread.
 
         Raises:
-            UnreachableError: The file cannot be read there.
+            RemoteFileError: The file cannot be read there.
         """
         self.received_bytes = 0
         self.progress = progress or (lambda _: None)
@@ -78,7 +78,7 @@ class RangedFile:
         """Return at most `count` bytes from `offset` on, fewer only at the end.
 
         Raises:
-            UnreachableError: They cannot be read there.
+            RemoteFileError: They cannot be read there.
         """
         end = min(offset + count, self.size_bytes)
         if offset >= end:
@@ -92,7 +92,7 @@ class RangedFile:
 
         Raises:
             NoSpaceError: There is no room for it.
-            UnreachableError: It cannot be read there.
+            RemoteFileError: It cannot be read there.
         """
         with self._lock:
             gaps = self._held.missing(0, self.size_bytes)

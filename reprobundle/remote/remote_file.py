@@ -68,7 +68,7 @@ class RemoteFile:
         """Return its bytes; what was fetched for an earlier call is still there.
 
         Raises:
-            UnreachableError: It cannot be read.
+            RemoteFileError: It cannot be read.
         """
         if self._file is None:
             self._file = RangedFile(

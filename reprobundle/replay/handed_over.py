@@ -15,6 +15,7 @@ import msgspec
 from reprobundle.format.record import Remark
 
 VARIABLE = "REPROBUNDLE_HANDOFF"
+OVERRIDDEN = "handoff-policy-overridden"
 
 
 class _Note(msgspec.Struct):
@@ -42,6 +43,11 @@ def handoff_remarks(variables: Mapping[str, str]) -> tuple[Remark, ...]:
         lost = f"what the hand-off noted cannot be read: {type(error).__name__}"
         return (Remark(id="handoff-notes-lost", severity="gap", text=lost),)
     return tuple(
-        Remark(id=one.id, severity="gap", where=one.where, text=one.text)
+        Remark(
+            id=one.id,
+            severity="warning" if one.id == OVERRIDDEN else "gap",
+            where=one.where,
+            text=one.text,
+        )
         for one in found.notes
     )

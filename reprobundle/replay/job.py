@@ -17,7 +17,7 @@ from typing import Literal
 
 import msgspec
 
-from reprobundle.errors import EnvironmentUnusableError
+from reprobundle.errors import EnvironmentUnusableError, SensitiveContentError
 from reprobundle.format.attach import Tree, attach_replay, write_replay_file
 from reprobundle.format.canonical import encode
 from reprobundle.format.record import (
@@ -34,6 +34,7 @@ from reprobundle.replay.chosen_environment import (
     ChosenEnvironment,
     choose_environment,
 )
+from reprobundle.replay.data_use import data_remarks
 from reprobundle.replay.draw_source import draws_of, require_kept
 from reprobundle.replay.draws import compare_draws
 from reprobundle.replay.externals import external_reads, placed
@@ -41,7 +42,7 @@ from reprobundle.replay.extracted import extract_files
 from reprobundle.replay.handed_over import handoff_remarks
 from reprobundle.replay.options import ReplayOptions
 from reprobundle.replay.plan import PlannedRun, ReplayPlan
-from reprobundle.replay.refused import kept_aside
+from reprobundle.replay.refused import kept_aside, refused_root
 from reprobundle.run.asked import parse_asked
 from reprobundle.run.assemble import assemble
 from reprobundle.run.availability import Obstacle, obstacle
@@ -58,6 +59,7 @@ from reprobundle.run.command import (
     platform_name,
     replay_base,
 )
+from reprobundle.run.copies import DataUse
 from reprobundle.run.device_facts import DeviceMapping
 from reprobundle.run.execute import PassPlan, execute
 from reprobundle.run.finished import SERIES, Assembled
@@ -77,8 +79,14 @@ class ReplayJob:
     """The state of one call of `replay` between its steps."""
 
     def __init__(
-        self, options: ReplayOptions, plan: ReplayPlan, folder: Path, say: Say
+        self,
+        options: ReplayOptions,
+        plan: ReplayPlan,
+        folder: Path,
+        say: Say,
+        use: DataUse,
     ) -> None:
+        self.use = use
         self.options = options
         self.plan = plan
         self.folder = folder
@@ -340,11 +348,20 @@ class ReplayJob:
             SensitiveContentError: They hold what nobody allowed to be handed on.
         """
         references = [run.record for run in self.plan.runs]
-        noted = handoff_remarks(os.environ)
+        if self.options.record_file is not None:
+            self.use.copied("record", self.options.record_file)
+        noted = [
+            *handoff_remarks(os.environ),
+            *data_remarks(self.use, self.plan.bundle),
+        ]
         records = [with_remarks(one, noted) for one in records]
         name = f"{self.plan.bundle[:12]}-{self.occasion}"
-        with kept_aside(self.options.bundle, _trees(records), name):
-            records = admit(records, references, self.options.allow_sensitive)
+        try:
+            with kept_aside(self.options.bundle, _trees(records), name):
+                records = admit(records, references, self.options.allow_sensitive)
+        except SensitiveContentError:
+            self.use.copied("record", refused_root() / f"{name}.rpr.zip")
+            raise
         trees = _trees(records)
         if self.options.record_file is not None:
             return write_replay_file(self.options.record_file, trees)

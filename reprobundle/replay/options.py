@@ -46,6 +46,8 @@ class ReplayOptions:
         allow: Named warnings that the caller accepts.
         allow_sensitive: ``KIND@PATH`` or ``PATH``: sensitive places in logs and
             outputs that may be handed on with the record.
+        override: Why the policy's rules about data are not followed; empty to follow
+            them.
         echo: Show what the command prints while it runs.
         experiment: The side of a pair that this call makes; None for any other call.
         rng: How random draws are made; as in the reference if empty.
@@ -73,6 +75,7 @@ class ReplayOptions:
     allow_other_python: bool = False
     allow: tuple[str, ...] = ()
     allow_sensitive: tuple[str, ...] = ()
+    override: str = ""
     echo: bool = False
     experiment: Experiment | None = None
     rng: DrawMode | Literal[""] = ""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from reprobundle.errors import BadCallError, DigestError, EnvironmentUnusableError
 from reprobundle.format.reader import Bundle, check_digests, open_bundle
+from reprobundle.replay.data_use import data_use
 from reprobundle.replay.job import ReplayJob, Say
 from reprobundle.replay.options import Replayed, ReplayOptions
 from reprobundle.replay.plan import ReplayPlan, make_plan
 from reprobundle.run.command import platform_name
+from reprobundle.run.copies import DataUse
 from reprobundle.run.secrets.gate import Gate
 from reprobundle.run.space import require_writable
 from reprobundle.verify.verify import verify_bundle
@@ -26,6 +30,7 @@ def inspect_plan(options: ReplayOptions) -> ReplayPlan:
         BundleError: The bundle is unreadable, unsafe or altered.
         BadCallError: The quick claim was asked for and there is none, or a kind of
             sensitive content that does not exist is allowed.
+        DataRuleError: The policy is against it, and nobody overrides it.
     """
     Gate(options.allow_sensitive)
     if options.reference_by and platform_name() != "linux":
@@ -35,13 +40,25 @@ def inspect_plan(options: ReplayOptions) -> ReplayPlan:
         )
     with open_bundle(options.bundle) as bundle:
         _require_intact(bundle)
-        return make_plan(
+        plan = make_plan(
             bundle,
             passes=options.passes,
             repeats=options.repeats,
             claims=options.claims,
             data=options.data,
         )
+    data_use(options, plan)
+    return plan
+
+
+@contextlib.contextmanager
+def _own_folder(use: DataUse) -> Iterator[Path]:
+    """Give a folder for all that the replay unpacks and writes."""
+    with tempfile.TemporaryDirectory(prefix="reprobundle-replay-") as name:
+        folder = Path(name)
+        use.copied("run", folder)
+        yield folder
+    use.removed(folder)
 
 
 def _require_intact(bundle: Bundle) -> None:
@@ -74,8 +91,10 @@ def replay(options: ReplayOptions, plan: ReplayPlan, *, say: Say) -> Replayed:
             f"the record could not be attached: {str(target)!r} is read-only",
             advice="write the record beside it: --record FILE.rpr.zip",
         )
-    with tempfile.TemporaryDirectory(prefix="reprobundle-replay-") as folder:
-        job = ReplayJob(options, plan, Path(folder), say)
+    use = data_use(options, plan)
+    use.copied("bundle", options.bundle)
+    with _own_folder(use) as folder:
+        job = ReplayJob(options, plan, folder, say, use)
         job.prepare()
         records = job.run_all()
         ids = job.keep(records)

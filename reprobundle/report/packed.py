@@ -11,6 +11,7 @@ from reprobundle.report import text
 from reprobundle.report.layout import paragraph, unbroken
 from reprobundle.report.screen import Line, Screen, Style
 from reprobundle.report.unread import left_out_words, unread_words
+from reprobundle.run.data_rules import encryption_hint, told
 
 LISTED = 12
 
@@ -52,6 +53,11 @@ def _told(packed: Packed) -> Iterator[tuple[str, str, Style]]:
         yield "left out", left_out_words(record.left_out), "dim"
     yield from _listed("excluded", list(packed.excluded))
     yield from _listed("withheld", [_withheld(one) for one in record.withheld])
+    if packed.data is not None:
+        yield "data", told(packed.data), "warn"
+        hint = encryption_hint(packed.data, packed.path.name)
+        if hint:
+            yield "", f"encrypt it before it travels: {hint}", "warn"
     size = text.size(packed.sealed.size_bytes)
     members = text.plural(len(packed.sealed.members), "member")
     yield "wrote", f"{packed.path}  {size}, {members}", "strong"

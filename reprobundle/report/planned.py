@@ -12,6 +12,7 @@ from reprobundle.report import text
 from reprobundle.report.layout import paragraph
 from reprobundle.report.screen import Line, Screen, Style
 from reprobundle.run.command import replace_words
+from reprobundle.run.data_rules import rules_of, told
 from reprobundle.run.own_words import own_words
 from reprobundle.run.system_packages import install_command, missing_packages
 
@@ -24,6 +25,7 @@ def render_plan(
     screen: Screen | None = None,
     *,
     fresh_environment: bool = False,
+    overridden: str = "",
 ) -> str:
     """Return the commands, and the time, disk and memory the author measured.
 
@@ -31,16 +33,19 @@ def render_plan(
         plan: What would be run.
         screen: Where it is shown.
         fresh_environment: Whether an environment is built for it first.
+        overridden: What of the policy is not followed, and why.
     """
     screen = screen or Screen()
     lines: list[Line] = []
-    for label, words, style in _told(plan, fresh_environment=fresh_environment):
+    for label, words, style in _told(
+        plan, fresh_environment=fresh_environment, overridden=overridden
+    ):
         lines.extend(paragraph(screen, label, words, style=style, whole=True))
     return screen.text(lines)
 
 
 def _told(
-    plan: ReplayPlan, *, fresh_environment: bool
+    plan: ReplayPlan, *, fresh_environment: bool, overridden: str
 ) -> Iterator[tuple[str, str, Style]]:
     yield "bundle", plan.bundle, ""
     yield "integrity", "every digest is right", "good"
@@ -72,13 +77,23 @@ def _told(
             command = install_command(plan.system_packages, missing)
             words = f"not installed here: {', '.join(missing)}; not run: {command}"
             yield "system", words, "warn"
-    for one in plan.withheld:
-        copy = plan.data.get(one.name)
-        words = f"{copy} as {one.name}" if copy else f"not given: {one.name}"
-        yield "your data", words, "" if copy else "warn"
+    yield from _of_data(plan, overridden)
     if any(run.record.claim == STAND_IN for run in plan.runs):
         names = ", ".join(plan.samples)
         yield "stand-ins", f"samples are in the place of {names}", "warn"
     if plan.skipped:
         yield "not run", f"claims {', '.join(plan.skipped)}", "warn"
     yield "warning", "this is foreign code; it runs with your rights", "warn"
+
+
+def _of_data(plan: ReplayPlan, overridden: str) -> Iterator[tuple[str, str, Style]]:
+    rules = rules_of(plan.policy)
+    if rules is not None:
+        yield "data", told(rules), "warn"
+        yield "copies", "each one made here is noted: reprobundle copies", ""
+    if overridden:
+        yield "overridden", overridden, "bad"
+    for one in plan.withheld:
+        copy = plan.data.get(one.name)
+        words = f"{copy} as {one.name}" if copy else f"not given: {one.name}"
+        yield "your data", words, "" if copy else "warn"

@@ -8,6 +8,7 @@ from reprobundle.format.policy import Claim, OutputRule, Policy, Tolerance
 from reprobundle.report import text
 from reprobundle.report.layout import Column, Row, flow, more, paragraph, table
 from reprobundle.report.screen import Line, Screen, Span
+from reprobundle.run.data_rules import rules_of, told
 
 
 def policy_lines(policy: Policy, screen: Screen, *, verbose: bool) -> list[Line]:
@@ -26,6 +27,9 @@ def policy_lines(policy: Policy, screen: Screen, *, verbose: bool) -> list[Line]
     if policy.ignore_keys:
         keys = ", ".join(policy.ignore_keys)
         lines += paragraph(screen, "", f"never compared by name: {keys}", whole=verbose)
+    rules = rules_of(policy)
+    if rules is not None:
+        lines += paragraph(screen, "data", told(rules), style="warn", whole=True)
     lines += _tolerances(policy, screen, verbose=verbose)
     for rule in policy.outputs:
         lines += paragraph(screen, "", _rule(rule), whole=verbose)

@@ -307,6 +307,18 @@ EVERY_ITEM: tuple[Item, ...] = (
     Item("run-failure", "V13", "The run cannot be trusted as it is.", _REQUIRED),
     Item("run-gap", "V13", "A fact about the replay is missing."),
     Item(
+        "data-rule-overridden",
+        "V13",
+        "The replay was made although the policy's rules about data are against it.",
+        _WARNS,
+    ),
+    Item(
+        "handoff-policy-overridden",
+        "V13",
+        "The bundle was handed over although its policy is against it.",
+        _WARNS,
+    ),
+    Item(
         "stopped",
         "V14",
         "The replay stopped for a named reason.",

@@ -15,6 +15,7 @@ from reprobundle.verify.ranks import check_ranks
 # Remarks that other checks look at in the facts themselves, or that are no gap.
 _ELSEWHERE = frozenset(
     {
+        "data-copy",
         "no-seed",
         "nothing-entered",
         "python-not-entered",

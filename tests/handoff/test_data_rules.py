@@ -6,9 +6,10 @@ import msgspec
 import pytest
 
 from reprobundle.format.policy import DataRules, Policy
-from reprobundle.handoff.data_rules import hint, objections, require_allowed, rules_of
+from reprobundle.handoff.data_rules import hint, objections, require_allowed
 from reprobundle.handoff.errors import TransferForbiddenError
 from reprobundle.handoff.ssh import Destination
+from reprobundle.run.data_rules import rules_of
 
 MAC = Destination("me@mac.lab.example")
 

@@ -21,7 +21,10 @@ def test_two_cuts_one_run_one_verdict(far, bundle, tmp_path):
     hold = far.home / "hold"
     hold.touch()
     done = tmp_path / "cut"
-    usual = ("--env", sys.executable, "--override-policy", REASON)
+    usual = (
+        *("--env", sys.executable, "--override-policy", REASON),
+        *("--allow", "handoff-policy-overridden"),
+    )
     first = far.run(
         *("start", *far.to_it(bundle, *usual, "--retries", "0")),
         *far.cut_after(20_000_000, done),
@@ -72,7 +75,7 @@ def _the_record_says_what_was_overridden(bundle):
 def _another_terminal_sees_it(far):
     (shown,) = json.loads(far.run("status", "--json").stdout)
     assert shown["state"] == "finished"
-    assert shown["result"]["exit_status"] == 0
+    assert shown["result"]["exit_status"] == 12
     assert shown["data_class"] == "clinical"
     assert shown["policy_overridden"] == REASON
     kinds = [place["kind"] for place in shown["places"]]

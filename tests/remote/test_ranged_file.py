@@ -13,7 +13,7 @@ from reprobundle.errors import (
     BadCallError,
     ChangedElsewhereError,
     NoSpaceError,
-    UnreachableError,
+    RemoteFileError,
 )
 from reprobundle.format.reader import check_digests, open_bundle, open_listing
 from reprobundle.remote import ranged_file
@@ -162,7 +162,7 @@ def test_an_object_that_is_not_there_is_told(stored):
     with (
         remote(stored, "/bucket/none") as file,
         pytest.raises(
-            UnreachableError, match=r"digits\.rpb\.zip: there is no such object"
+            RemoteFileError, match=r"digits\.rpb\.zip: there is no such object"
         ),
     ):
         open_listing(file)
@@ -183,7 +183,7 @@ def test_what_a_store_says_is_one_line(error, told, stored, monkeypatch):
         raise error
 
     monkeypatch.setattr(stored, "info", fail)
-    with remote(stored) as file, pytest.raises(UnreachableError) as caught:
+    with remote(stored) as file, pytest.raises(RemoteFileError) as caught:
         open_listing(file)
     assert told in str(caught.value)
     assert "AKIA" not in str(caught.value)
@@ -192,7 +192,7 @@ def test_what_a_store_says_is_one_line(error, told, stored, monkeypatch):
 
 def test_fewer_bytes_than_asked_for_are_an_error(stored, monkeypatch):
     monkeypatch.setattr(stored, "cat_file", lambda *_, **__: b"short")
-    with remote(stored) as file, pytest.raises(UnreachableError, match="got 5"):
+    with remote(stored) as file, pytest.raises(RemoteFileError, match="got 5"):
         open_listing(file)
 
 

@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from reprobundle.errors import UnreachableError
+from reprobundle.errors import RemoteFileError
 from reprobundle.format.reader import open_listing
 from reprobundle.remote import http
 from reprobundle.remote.address import parse_address
@@ -91,9 +91,9 @@ def test_a_redirection_from_https_to_http_is_refused():
     secure = HttpFetcher(parse_address("https://example.org/x.rpb.zip"))
     secure._refuse_unsafe(Answer("https", Answer("https")))
     for history in ((Answer("http"),), (Answer("https"), Answer("http"))):
-        with pytest.raises(UnreachableError, match="leads from https to http"):
+        with pytest.raises(RemoteFileError, match="leads from https to http"):
             secure._refuse_unsafe(Answer("https", *history))
-    with pytest.raises(UnreachableError, match="leads from https to http"):
+    with pytest.raises(RemoteFileError, match="leads from https to http"):
         secure._refuse_unsafe(Answer("http", Answer("https")))
     secure.close()
 
@@ -221,7 +221,7 @@ def test_a_server_that_falls_silent_is_not_waited_for(served):
     fetcher = HttpFetcher(address, timeout_s=0.2)
     with (
         RemoteFile(address, fetcher=fetcher) as remote,
-        pytest.raises(UnreachableError, match=r"no byte came for 0\.2 s; try again"),
+        pytest.raises(RemoteFileError, match=r"no byte came for 0\.2 s; try again"),
     ):
         open_listing(remote)
 

@@ -578,6 +578,8 @@ CASES = {
     ),
     "wrote-outside-project": remark("wrote-outside-project", "warning"),
     "network-used": remark("network-used", "warning"),
+    "data-rule-overridden": remark("data-rule-overridden", "warning"),
+    "handoff-policy-overridden": remark("handoff-policy-overridden", "warning"),
     "run-warning": remark("new", "warning"),
     "run-failure": remark("new", "failure"),
     "stopped": replayed(outcome=STOPPED),

@@ -1,0 +1,239 @@
+"""Rules about data, as replay, extract, cat, export and copies keep to them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+
+import msgspec
+import pytest
+
+from reprobundle.cli import run
+from reprobundle.format.policy import DataRules
+from tests.cli.conftest import make_project, reprobundle
+from tests.verify.builder import Bench
+
+REFUSED = "the policy sealed in the bundle is against"
+PROCESSOR = "nobody@nowhere.example"
+REASON = "agreed on 3 December"
+
+
+@pytest.fixture(autouse=True)
+def own_state(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def call(capsys):
+    def called(*arguments):
+        status = run([*map(str, arguments)])
+        seen = capsys.readouterr()
+        return status, seen.out, seen.err
+
+    return called
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Return a function that makes a bundle with rules about its data."""
+
+    def make(**stated):
+        bench = Bench(tmp_path)
+        rules = DataRules(data_class="clinical", **stated)
+        bench.policy = msgspec.structs.replace(bench.policy, data=rules)
+        return bench.pack().path
+
+    return make
+
+
+@pytest.fixture
+def foreign(made):
+    """A bundle whose data may be processed elsewhere only."""
+    return made(processors=(PROCESSOR,), delete_after_days=30, reason="approval 12/26")
+
+
+def test_extract_is_refused_before_anything_is_written(foreign, tmp_path, call):
+    status, _, err = call("extract", foreign, "--into", tmp_path / "x")
+    assert status == 20
+    assert f"{REFUSED} extracting here: it names as processors {PROCESSOR}" in err
+    assert "(approval 12/26)" in err
+    assert not (tmp_path / "x").exists()
+    assert call("copies")[1].startswith("no copy is known")
+
+
+def test_a_day_too_late_is_refused(made, tmp_path, call):
+    late = made(process_until="2020-02-29")
+    status, _, err = call("extract", late, "inputs/data.csv", "--into", tmp_path / "x")
+    assert (status, "could be processed until 2020-02-29" in err) == (20, True)
+
+
+def test_extract_with_a_reason_is_shown_and_noted(foreign, tmp_path, call):
+    into = tmp_path / "x"
+    status, _, err = call(
+        "extract", foreign, "--into", into, "--override-policy", REASON
+    )
+    assert status == 0
+    assert "data: clinical; transfer allowed" in err
+    assert f"overridden: {REASON}" in err
+    status, out, _ = call("copies", foreign)
+    assert status == 0
+    assert f"members in {into}, made " in out
+    assert ": there, to be gone by " in out
+    assert f"overridden: {REASON}" in out
+    shutil.rmtree(into)
+    assert "not there any more (removed or moved: not known)" in call("copies")[1]
+
+
+def test_what_holds_no_data_is_always_given(foreign, tmp_path, call):
+    status, out, _ = call("cat", foreign, "policy.json")
+    assert (status, PROCESSOR in out) == (0, True)
+    into = tmp_path / "x"
+    free = ("README.txt", "policy.json", "lock/environment.json")
+    assert call("extract", foreign, *free, "--into", into)[0] == 0
+    assert call("copies")[1].startswith("no copy is known")
+
+
+def test_printing_data_is_asked_for_and_noted(foreign, call):
+    status, out, err = call("cat", foreign, "inputs/data.csv")
+    assert (status, out, REFUSED in err) == (20, "", True)
+    status, out, _ = call(
+        "cat", foreign, "inputs/data.csv", "--override-policy", REASON
+    )
+    assert (status, out.startswith("x,y")) == (0, True)
+    noted = json.loads(call("copies", "--json")[1])["here"]
+    assert [one["where"] for one in noted] == ["standard output (inputs/data.csv)"]
+    assert noted[0]["there"] is None
+
+
+@pytest.mark.parametrize("form", ["inline", "bagit"])
+@pytest.mark.parametrize(
+    ("transfer", "words"),
+    [
+        ("forbidden", "it forbids any transfer"),
+        ("encrypted", "it wants the bundle encrypted before transfer"),
+    ],
+)
+def test_an_export_is_a_copy_that_travels(form, transfer, words, made, tmp_path, call):
+    path, target = made(transfer=transfer), tmp_path / "out"
+    status, _, err = call("export", form, path, "-o", target)
+    assert (status, f"{REFUSED} an export here: {words}" in err) == (20, True)
+    assert not target.exists()
+    status, *_ = call("export", form, path, "-o", target, "--override-policy", REASON)
+    assert status == 0
+    assert f"export in {target}, made" in call("copies")[1]
+    # To look at the data here is no transfer.
+    assert call("cat", path, "inputs/data.csv")[0] == 0
+
+
+def test_a_copy_past_its_day_ends_with_status_10(made, tmp_path, call, monkeypatch):
+    from reprobundle.run import data_rules
+
+    path = made(delete_after_days=0)
+    call("extract", path, "--into", tmp_path / "x")
+    assert call("copies")[0] == 0
+    monkeypatch.setattr(data_rules, "today", lambda: "9999-12-31")
+    status, out, _ = call("copies")
+    assert (status, "and OVERDUE: it had to be gone by" in out) == (10, True)
+    assert json.loads(call("copies", "--json")[1])["here"][0]["overdue"] is True
+
+
+def test_rules_that_cannot_be_read_let_nothing_out(tmp_path, call):
+    bench = Bench(tmp_path)
+    bench.left_out = ("policy.json",)
+    bench.pack()
+    # A bundle without any policy states nothing about data.
+    assert call("cat", bench.path, "inputs/data.csv")[0] == 0
+    bench.left_out = ()
+    bench.policy = {"data": "free for all"}  # type: ignore[assignment]
+    bench.pack()
+    status, out, err = call("cat", bench.path, "inputs/data.csv")
+    assert (status, out) == (20, "")
+    assert "what may be done with its data cannot be read" in err
+
+
+def test_inspect_shows_the_rules(foreign, call):
+    words = " ".join(call("inspect", foreign)[1].split())
+    assert f"data clinical; transfer allowed; processors {PROCESSOR};" in words
+
+
+# --- replay
+
+
+@pytest.fixture(scope="module")
+def sealed(tmp_path_factory):
+    """A packed bundle whose data may be processed elsewhere only."""
+    folder = tmp_path_factory.mktemp("rules")
+    project = make_project(folder / "project")
+    rules = {
+        "data_class": "clinical",
+        "transfer": "encrypted",
+        "processors": [PROCESSOR],
+        "delete_after_days": 30,
+        "recipients": ["age1q"],
+    }
+    policy = folder / "policy.json"
+    policy.write_text(json.dumps({"data": rules}))
+    target = folder / "x.rpb.zip"
+    options = ("--policy", policy, "--passes", "measured", "--seed", "7", "-q")
+    done = reprobundle(
+        "pack", "-o", target, *options, "--", "python", "train.py", cwd=project
+    )
+    assert done.status == 0, done.err
+    return target, done
+
+
+@pytest.fixture
+def bundle(sealed, tmp_path):
+    return shutil.copy(sealed[0], tmp_path / "x.rpb.zip")
+
+
+def test_pack_says_how_to_encrypt_before_it_travels(sealed):
+    words = " ".join(sealed[1].out.split())
+    assert "data clinical; transfer encrypted; processors nobody@" in words
+    assert "before it travels: age -r age1q -o x.rpb.zip.age x.rpb.zip" in words
+
+
+def test_replay_is_refused_before_anything_runs(bundle):
+    done = reprobundle("replay", bundle, "--yes", "-q")
+    assert done.status == 20
+    assert f"{REFUSED} a replay here" in done.err
+    assert "will run" not in done.err
+
+
+def test_replay_with_a_reason_is_recorded_shown_and_every_copy_listed(
+    bundle, tmp_path, call
+):
+    asked = ("--yes", "-q", "--override-policy", REASON)
+    done = reprobundle("replay", bundle, *asked)
+    assert done.status == 12, done.err
+    assert f"overridden: {REASON}" in " ".join(done.err.split())
+    assert "why           data-rule-overridden: it names as processors" in done.out
+    allowed = reprobundle("verify", bundle, "--allow", "data-rule-overridden")
+    assert allowed.status == 0
+    with zipfile.ZipFile(bundle) as archive:
+        (name,) = (
+            one
+            for one in archive.namelist()
+            if one.endswith("record.json") and one.startswith("replays/")
+        )
+        remarks = json.loads(archive.read(name))["remarks"]
+    (rule,) = [one for one in remarks if one["id"] == "data-rule-overridden"]
+    assert rule["text"].endswith(f"overridden: {REASON}")
+    copies = [one for one in remarks if one["id"] == "data-copy"]
+    assert [one["text"].split()[0] for one in copies] == ["bundle", "run"]
+    assert "there while this record is written, to be gone by" in copies[1]["text"]
+    assert copies[0]["where"].endswith("x.rpb.zip")
+    _, out, _ = call("copies", bundle)
+    run_line = next(line for line in out.splitlines() if line.startswith("  run in"))
+    assert "gone since" in run_line
+
+
+def test_a_replay_that_handoff_started_was_asked_by_handoff(bundle, tmp_path):
+    notes = tmp_path / "notes.json"
+    notes.write_text('{"notes": []}')
+    state = tmp_path / "far"
+    env = {"REPROBUNDLE_HANDOFF": str(notes), "XDG_STATE_HOME": str(state)}
+    done = reprobundle("replay", bundle, "--yes", "-q", env=env)
+    assert done.status == 0, done.err
+    assert not (state / "reprobundle/copies.jsonl").exists()
