@@ -76,7 +76,7 @@ BUDGET_SECONDS = {
     "sign": 8,
     "spec": 10,
     "standin": 215,
-    "verify": 75,
+    "verify": 85,
 }
 
 

@@ -26,6 +26,7 @@ from reprobundle.verify.selftest.of_reference import REFERENCE_MUTATIONS
 from reprobundle.verify.selftest.of_results import RESULT_MUTATIONS
 from reprobundle.verify.selftest.of_samples import SAMPLE_MUTATIONS
 from reprobundle.verify.selftest.of_seal import SEAL_MUTATIONS
+from reprobundle.verify.selftest.of_signatures import SIGNATURE_MUTATIONS
 from reprobundle.verify.selftest.selftest import MUTATIONS
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -43,6 +44,7 @@ GROUPS: dict[str, tuple[Mutation, ...]] = {
     "devices": DEVICE_MUTATIONS,
     "reference": REFERENCE_MUTATIONS,
     "acceptance": ACCEPTANCE_MUTATIONS,
+    "signatures": SIGNATURE_MUTATIONS,
 }
 
 

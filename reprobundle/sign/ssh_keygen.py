@@ -37,13 +37,18 @@ def has_ssh_keygen() -> bool:
     return shutil.which("ssh-keygen") is not None
 
 
-def make_signature(key: Path, document: bytes) -> Answer:
+def make_key(path: Path) -> Answer:
+    """Write a new key without a passphrase to `path`, its public half to `path`.pub."""
+    return _call(["-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(path)], b"")
+
+
+def make_signature(key: Path, document: bytes, *, namespace: str = NAMESPACE) -> Answer:
     """Sign `document` with `key`; the signature is what was printed.
 
     `key` may be a private key, or a public one whose private half the agent or a
     security key holds; ssh-keygen asks on the terminal for what it needs.
     """
-    arguments = ["-Y", "sign", "-q", "-f", str(key), "-n", NAMESPACE]
+    arguments = ["-Y", "sign", "-q", "-f", str(key), "-n", namespace]
     return _call(arguments, document, timeout_seconds=_SIGNING_TIMEOUT_SECONDS)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from reprobundle.sign.signers import Signers
     from reprobundle.verify.selftest.subject import Subject
 
 
@@ -25,12 +26,14 @@ class Made(NamedTuple):
         what: What was altered, such as a member or a byte range.
         replay_file: Replays to judge with it.
         expect_id: The bundle id that the caller knows from elsewhere.
+        signers: Whose keys are whose, where the caller says it.
     """
 
     bundle: Path
     what: str
     replay_file: Path | None = None
     expect_id: str | None = None
+    signers: Signers | None = None
 
 
 class Mutation(NamedTuple):

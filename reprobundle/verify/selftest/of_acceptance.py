@@ -94,8 +94,8 @@ def _shorter(record: AcceptanceRecord) -> AcceptanceRecord:
     return _assessed(points=tuple(kept))(record)
 
 
-def _recommended(record: AcceptanceRecord) -> AcceptanceRecord:
-    """Recommend something else."""
+def with_other_recommendation(record: AcceptanceRecord) -> AcceptanceRecord:
+    """Return an acceptance record that recommends something else."""
     advice = record.assessment.recommendation
     choice = "stop" if advice.choice == "choose-mac" else "choose-mac"
     other = msgspec.structs.replace(advice, choice=choice, rule="all-conditions")
@@ -171,7 +171,7 @@ ACCEPTANCE_MUTATIONS = (
         "acceptance-recommended",
         "another recommendation than the rules give",
         ids("acceptance-derived"),
-        _with(_recommended),
+        _with(with_other_recommendation),
     ),
     Mutation(
         "acceptance-verdict",

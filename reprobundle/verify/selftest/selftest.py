@@ -34,6 +34,7 @@ from reprobundle.verify.selftest.of_reference import REFERENCE_MUTATIONS
 from reprobundle.verify.selftest.of_results import RESULT_MUTATIONS
 from reprobundle.verify.selftest.of_samples import SAMPLE_MUTATIONS
 from reprobundle.verify.selftest.of_seal import SEAL_MUTATIONS
+from reprobundle.verify.selftest.of_signatures import SIGNATURE_MUTATIONS
 from reprobundle.verify.selftest.subject import Subject
 from reprobundle.verify.verdict import consequence
 from reprobundle.verify.verify import verify_bundle
@@ -51,6 +52,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *DEVICE_MUTATIONS,
     *REFERENCE_MUTATIONS,
     *ACCEPTANCE_MUTATIONS,
+    *SIGNATURE_MUTATIONS,
 )
 EXIT_PASSED = 10
 
@@ -134,7 +136,12 @@ def _row(
 
 
 def _verified(made: Made, verify: Verify) -> Report:
-    return verify(made.bundle, replay_file=made.replay_file, expect_id=made.expect_id)
+    return verify(
+        made.bundle,
+        replay_file=made.replay_file,
+        expect_id=made.expect_id,
+        signers=made.signers,
+    )
 
 
 def _named(
