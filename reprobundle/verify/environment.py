@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -101,9 +101,11 @@ MOMENTARY: tuple[str, ...] = (
 
 # A switch that the script changed is sent again, under its name with this before it;
 # so is a variable that it changed before it imported torch.
-_AGAIN = ("end.", "at_torch.")
-NOT_RECORDED = "not recorded"
 _END = "end."
+_AT_TORCH = "at_torch."
+_AGAIN = (_END, _AT_TORCH)
+_CHANGED_AT_TORCH = "at_torch.env.changed"
+NOT_RECORDED = "not recorded"
 _STILL = "end.unchanged"
 _UNSET = "env.unset"
 _UNSET_VALUE = "(unset)"
@@ -115,12 +117,17 @@ TRACKED = "replay.environment.differences"
 
 def numeric_kind(name: str) -> Numeric | None:
     """Return why a difference in this fact may change numbers, or None."""
-    plain = name
-    for prefix in _AGAIN:
-        plain = plain.removeprefix(prefix)
+    plain = _plain(name)
     return next(
         (kind for kind in NUMERIC_FACTS if fnmatchcase(plain, kind.pattern)), None
     )
+
+
+def _plain(name: str) -> str:
+    """Return the name that a fact which is sent again had at first."""
+    for prefix in _AGAIN:
+        name = name.removeprefix(prefix)
+    return name
 
 
 def compare_environments(
@@ -162,10 +169,34 @@ def _unchanged(
     """
     fact = record.environment.get(_STILL)
     still = fact.value if fact is not None and isinstance(fact.value, tuple) else ()
-    names = (name for name in other if name.startswith(_END) and name not in own)
-    first = {name: name.removeprefix(_END) for name in names}
-    return {
+    missing = [name for name in other if name not in own]
+    first = {name: name.removeprefix(_END) for name in missing if name.startswith(_END)}
+    known = {
         name: own[one] for name, one in first.items() if one in still and one in own
+    }
+    return {**known, **_unchanged_at_torch(record, own, missing)}
+
+
+def _unchanged_at_torch(
+    record: Record, own: dict[str, Fact], missing: Sequence[str]
+) -> dict[str, Fact]:
+    """Return the variables that nobody changed before torch was imported.
+
+    The record names those that were changed; all others were what they were at the
+    start. Where torch was not imported there is no such list, and nothing is known.
+    """
+    fact = record.environment.get(_CHANGED_AT_TORCH)
+    if fact is None or not isinstance(fact.value, tuple):
+        return {}
+    first = {
+        name: name.removeprefix(_AT_TORCH)
+        for name in missing
+        if name.startswith(f"{_AT_TORCH}env.")
+    }
+    return {
+        name: own[one]
+        for name, one in first.items()
+        if one in own and one.removeprefix("env.") not in fact.value
     }
 
 
@@ -186,7 +217,7 @@ def _differences(
             if _text(b) != _text(a) and (_is_known(b) or _is_known(a)):
                 yield _difference(name, b, a, None)
         elif b is not None and a is not None and b.value != a.value:
-            if {b.value, a.value} == _SAME_AS_UNSET.get(name):
+            if {b.value, a.value} == _SAME_AS_UNSET.get(_plain(name)):
                 continue
             yield _difference(name, b, a, numeric_kind(name))
 

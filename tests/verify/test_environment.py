@@ -8,6 +8,7 @@ from reprobundle.verify.environment import (
     compare_environments,
     numeric_kind,
 )
+from reprobundle.verify.pairs.changes import find_changes
 from tests.verify.builder import ENVIRONMENT, NEAR, Run, found, outputs
 
 
@@ -297,3 +298,38 @@ def test_the_fallback_variable_that_a_replay_sets_to_off_is_no_drift(
     assert (name in differences(pair)) == differs
     (found,) = environment_findings(pair, "environment-drift")
     assert found.outcome == ("warn" if differs else "pass")
+
+
+TF32 = "env.NVIDIA_TF32_OVERRIDE"
+NOT_SET = {"env.unset": known(("NVIDIA_TF32_OVERRIDE",))}
+NOTHING_CHANGED = {"at_torch.env.changed": known(())}
+SET_BEFORE_TORCH = {
+    "at_torch.env.changed": known(("NVIDIA_TF32_OVERRIDE",)),
+    f"at_torch.{TF32}": known("1"),
+}
+
+
+@pytest.mark.parametrize(
+    ("before", "told"), [(NOT_SET, "(unset)"), ({TF32: known("0")}, "0")]
+)
+def test_a_switch_set_before_torch_in_one_run_only_is_known_of_the_other(
+    records, before, told
+):
+    pair = records({**before, **NOTHING_CHANGED}, {**before, **SET_BEFORE_TORCH})
+    found = differences(pair)[f"at_torch.{TF32}"]
+    assert (found.reference, found.replay, found.grade) == (told, "1", "numeric")
+    assert [(one.axis, one.name) for one in find_changes(*pair)] == [
+        ("precision", f"at_torch.{TF32}")
+    ]
+
+
+@pytest.mark.parametrize(
+    "side",
+    [NOT_SET, {**NOT_SET, "at_torch.env.changed": known(("NVIDIA_TF32_OVERRIDE",))}],
+    ids=["without torch", "changed to what is not told"],
+)
+def test_what_a_record_does_not_tell_of_it_stays_unknown(records, side):
+    found = differences(records(side, {**NOT_SET, **SET_BEFORE_TORCH}))[
+        f"at_torch.{TF32}"
+    ]
+    assert (found.reference, found.grade) == ("not recorded", "other")

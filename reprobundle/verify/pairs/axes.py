@@ -81,7 +81,7 @@ COUNTED: frozenset[Axis] = frozenset(get_args(Axis)) - {"other"}
 
 def axis_of(fact: str) -> Axis:
     """Return what a difference in an environment fact is a change of."""
-    plain = fact.removeprefix("end.")
+    plain = fact.removeprefix("end.").removeprefix("at_torch.")
     return next(
         (axis for pattern, axis in AXES if fnmatchcase(plain, pattern)), "other"
     )
