@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 from reprobundle.errors import BadCallError
+from reprobundle.format.atomic import part_path
 from reprobundle.format.record import Record
 from reprobundle.format.writer import SealedBundle
 from reprobundle.pack.further_devices import counterpart_passes
@@ -18,6 +17,7 @@ from reprobundle.pack.preparation import prepare
 from reprobundle.run.command import DEVICE
 from reprobundle.run.data_rules import rules_of
 from reprobundle.run.finished import Assembled
+from reprobundle.run.guarded import guarded_folder
 from reprobundle.run.project import find_project
 from reprobundle.run.space import require_writable
 from reprobundle.run.unread import unread_members
@@ -49,9 +49,9 @@ def pack(
         read_policy(options.policy), options.intent, options.metrics, options.roles
     )
     project = find_project(options.working_directory, options.project)
-    with tempfile.TemporaryDirectory(prefix="reprobundle-pack-") as folder:
-        prepared = prepare(options, project, Path(folder))
-        job = PackJob(options, policy, prepared, Path(folder), say)
+    with guarded_folder("reprobundle-pack-", part_path(options.output)) as folder:
+        prepared = prepare(options, project, folder)
+        job = PackJob(options, policy, prepared, folder, say)
         try:
             runs, sealed = _made(job, options, progress)
         finally:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from reprobundle.replay.options import Replayed, ReplayOptions
 from reprobundle.replay.plan import ReplayPlan, make_plan
 from reprobundle.run.command import platform_name
 from reprobundle.run.copies import DataUse
+from reprobundle.run.guarded import guarded_folder
 from reprobundle.run.secrets.gate import Gate
 from reprobundle.run.space import require_writable
 from reprobundle.verify.verify import verify_bundle
@@ -54,8 +54,7 @@ def inspect_plan(options: ReplayOptions) -> ReplayPlan:
 @contextlib.contextmanager
 def _own_folder(use: DataUse) -> Iterator[Path]:
     """Give a folder for all that the replay unpacks and writes."""
-    with tempfile.TemporaryDirectory(prefix="reprobundle-replay-") as name:
-        folder = Path(name)
+    with guarded_folder("reprobundle-replay-") as folder:
         use.copied("run", folder)
         yield folder
     use.removed(folder)

@@ -13,6 +13,7 @@ from reprobundle.port.forecast.naming import names_mps
 from reprobundle.port.forecast.subject import Subject
 from reprobundle.run.command import run_environment, runnable_argv
 from reprobundle.run.events import EventFile, read_events
+from reprobundle.run.guarded import guarded_folder
 from reprobundle.run.launch import Launched, launch, make_session
 from reprobundle.run.own_words import own_words
 
@@ -54,8 +55,8 @@ def watch(
     Raises:
         BadCallError: The command cannot be started.
     """
-    with tempfile.TemporaryDirectory(prefix="reprobundle-forecast-") as folder:
-        place = Path(folder).resolve()
+    with guarded_folder("reprobundle-forecast-") as folder:
+        place = folder.resolve()
         launched = _run(subject, place, asked or {}, echo=echo)
         text = launched.session.stderr.read_text(errors="replace")
         said = [line for line in text.splitlines() if line.strip()]

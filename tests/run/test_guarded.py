@@ -1,0 +1,154 @@
+"""A killed process leaves no command that runs on, and no folder."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from reprobundle.run import guard
+from reprobundle.run.guarded import OWNER_NAME, guarded_folder, remove_leftovers
+
+PREFIX = "reprobundle-test-"
+DEADLINE_SECONDS = 60
+
+
+@pytest.fixture(autouse=True)
+def own_temporary_folder(tmp_path, monkeypatch):
+    import tempfile
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+
+def waited(condition):
+    """Return whether a condition comes true; no test asserts how fast."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return condition()
+
+
+def alive(pid):
+    return pid in {one[0] for one in guard.processes()}
+
+
+def test_a_block_that_ends_leaves_nothing(tmp_path):
+    with guarded_folder(PREFIX) as folder:
+        (folder / "copy").write_text("x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_block_that_raises_leaves_nothing_and_no_process(tmp_path):
+    before = {one[0] for one in guard.processes() if one[1] == os.getpid()}
+    with pytest.raises(ValueError, match="bad"), guarded_folder(PREFIX):
+        raise ValueError("bad")
+    assert list(tmp_path.iterdir()) == []
+    after = {one[0] for one in guard.processes() if one[1] == os.getpid()}
+    assert after <= before
+
+
+OWNER = textwrap.dedent(
+    """
+    import subprocess, sys, time
+    from pathlib import Path
+    from reprobundle.run.guard import LAUNCHED_NAME
+    from reprobundle.run.guarded import guarded_folder
+    part = Path(sys.argv[2])
+    part.write_text("half")
+    with guarded_folder(sys.argv[1], part) as folder:
+        (folder / "deep" / "er").mkdir(parents=True)
+        child = subprocess.Popen(
+            ["sh", "-c", sys.argv[3]], start_new_session=True
+        )
+        (folder / "deep" / LAUNCHED_NAME).write_text(str(child.pid))
+        print(folder, child.pid, flush=True)
+        time.sleep(600)
+    """
+)
+
+
+@contextlib.contextmanager
+def owner(part, command):
+    """Give a process that guards a folder while its command runs, and the two."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", OWNER, PREFIX, part, command],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout
+    try:
+        folder, pid = process.stdout.readline().split()
+        yield process, Path(folder), int(pid)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_process_leaves_neither_command_nor_folder(tmp_path, number):
+    part = tmp_path / ".x.part"
+    # One child in a session of its own, as torchrun starts its workers, one that does
+    # not hear what asks it to end.
+    command = "trap '' TERM; setsid sleep 600 & sleep 601 & sleep 602"
+    with owner(part, command) as (process, folder, pid):
+        assert waited(lambda: len(guard.family({pid}, list(guard.processes()))) == 4)
+        everybody = guard.family({pid}, list(guard.processes()))
+        process.send_signal(number)
+        assert waited(lambda: not folder.exists())
+        assert waited(lambda: not part.exists())
+        assert not [one for one in everybody if alive(one)]
+
+
+def test_a_part_that_somebody_else_writes_by_now_is_left(tmp_path):
+    part = tmp_path / ".x.part"
+    part.write_text("mine")
+    with part.open("rb") as writer:
+        fcntl.flock(writer, fcntl.LOCK_EX)
+        guard.remove_unlocked(part)
+        assert part.exists()
+    guard.remove_unlocked(part)
+    assert not part.exists()
+
+
+def test_only_the_family_of_a_command_is_ended():
+    seen = [
+        (1, 0, 1),
+        (10, 1, 1),
+        (20, 10, 20),
+        (21, 20, 20),
+        (22, 21, 22),
+        (30, 1, 30),
+    ]
+    assert guard.family({20}, seen) == {20, 21, 22}
+    assert guard.family({99}, seen) == set()
+
+
+def test_the_next_start_removes_what_nobody_guards_any_more(tmp_path):
+    (left := tmp_path / f"{PREFIX}left").mkdir()
+    (left / OWNER_NAME).touch()
+    (old := tmp_path / f"{PREFIX}of-another-release").mkdir()
+    (linked := tmp_path / f"{PREFIX}linked").symlink_to(old)
+    (other := tmp_path / "other").mkdir()
+    (other / OWNER_NAME).touch()
+    with guarded_folder(PREFIX) as mine:
+        assert not left.exists()
+        assert remove_leftovers(tmp_path, PREFIX) == []
+        assert {mine, old, linked, other} == set(tmp_path.iterdir())
+
+
+def test_a_folder_whose_guard_lives_is_left(tmp_path):
+    """The process may be dead and its guard still at work."""
+    with owner(tmp_path / ".x.part", "sleep 600") as (process, folder, pid):
+        assert remove_leftovers(tmp_path, PREFIX) == []
+        process.kill()
+        assert waited(lambda: not folder.exists() and not alive(pid))
