@@ -63,6 +63,7 @@ BUDGET_SECONDS = {
     "examples": 60,
     "export": 20,
     "format": 40,
+    "hostile": 60,
     "handoff": 80,
     "outputs": 20,
     "pack": 8,

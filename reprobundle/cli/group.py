@@ -103,6 +103,11 @@ def run(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         click.echo("interrupted", err=True)
         return EXIT_BAD_CALL
+    except MemoryError:
+        click.echo(
+            "reprobundle: the memory that this process may use is not enough", err=True
+        )
+        return EXIT_BAD_CALL
     except BrokenPipeError:
         # The reader of our output went away, as `head` does.
         sys.stderr.close()

@@ -19,7 +19,7 @@ from reprobundle.format import limits
 
 T = TypeVar("T")
 
-_NOT_STRUCTURE = bytes(set(range(256)) - set(b'"[]{}'))
+_NOT_STRUCTURE = bytes(set(range(256)) - set(b'"[]{},'))
 _STEPS = tuple((byte in b"[{") - (byte in b"]}") for byte in range(256))
 _SLICE_BYTES = 1 << 16
 
@@ -114,26 +114,46 @@ def check_size_and_depth(data: bytes, *, where: str, limit_bytes: int) -> None:
     """Refuse a document that a parser should not even see.
 
     Raises:
-        LimitError: It is larger than `limit_bytes`, or nests deeper than allowed.
+        LimitError: It is larger than `limit_bytes`, nests deeper than allowed, or holds
+            more values.
     """
     if len(data) > limit_bytes:
         message = f"{len(data):,} bytes, at most {limit_bytes:,} are read"
         raise LimitError(message, rule="R-6.1", where=where)
-    # What is left are brackets outside of strings, counted in C: a loop over every byte
-    # of a large document would take longer than to parse it.
+    depth, values = measure(data)
+    if depth > limits.DOCUMENT_DEPTH:
+        raise _too_deep(where)
+    if values > limits.DOCUMENT_VALUES:
+        message = f"{values:,} values, at most {limits.DOCUMENT_VALUES:,} are read"
+        raise LimitError(message, rule="R-6.1", where=where)
+
+
+def measure(data: bytes) -> tuple[int, int]:
+    """Return how deep a document nests, and about how many values it holds.
+
+    Nothing is parsed: a value takes 50 times its bytes in memory, so that is asked
+    before. Counted are brackets that open, and commas. The depth of a document with
+    too many of them is not looked at, and told as 0.
+    """
+    # What is left are brackets and commas outside of strings, counted in C: a loop over
+    # every byte of a large document would take longer than to parse it.
     brackets = data
     if b"\\" in brackets:
         brackets = re.sub(rb"\\.", b"", brackets, flags=re.DOTALL)
     brackets = brackets.translate(None, _NOT_STRUCTURE).replace(b'""', b"")
     if b'"' in brackets:
         brackets = re.sub(rb'"[^"]*"', b"", brackets)
-    depth = 0
+    depth = deepest = 0
+    values = sum(brackets.count(mark) for mark in b"[{,")
+    if values > limits.DOCUMENT_VALUES:
+        return 0, values
+    brackets = brackets.translate(None, b",")
     for start in range(0, len(brackets), _SLICE_BYTES):
         steps = map(_STEPS.__getitem__, brackets[start : start + _SLICE_BYTES])
         depths = list(accumulate(steps, initial=depth))
-        if max(depths) > limits.DOCUMENT_DEPTH:
-            raise _too_deep(where)
+        deepest = max(deepest, *depths)
         depth = depths[-1]
+    return deepest, values
 
 
 def _too_deep(where: str) -> LimitError:

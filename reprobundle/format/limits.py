@@ -26,6 +26,9 @@ ALIGN_BYTES = 64
 
 DOCUMENT_BYTES = 64 << 20
 DOCUMENT_DEPTH = 64
+DOCUMENT_VALUES = 2_000_000
+"""A value takes up to 50 times its bytes in memory."""
+
 DIRECTORY_BYTES = 64 << 20
 FILE_BYTES = (1 << 53) - 1
 """Largest size a JSON reader of any language holds exactly."""
@@ -33,3 +36,5 @@ FILE_BYTES = (1 << 53) - 1
 NAME_BYTES = 1024
 NAME_LEVELS = 32
 COMPONENT_BYTES = 255
+FOLDER_COUNT = 200_000
+"""Folders that all names lie in; each is kept by name to find its twins."""

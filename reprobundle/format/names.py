@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from reprobundle.errors import UnsafeNameError
+from reprobundle.errors import LimitError, UnsafeNameError
 from reprobundle.format import limits
 
 # Microsoft, "Naming Files, Paths, and Namespaces": reserved with any extension, and
@@ -66,6 +66,7 @@ def check_names(names: Iterable[str]) -> None:
     Raises:
         UnsafeNameError: A name is unsafe, occurs twice, differs from another only by
             case or Unicode form, or is both a file and a folder.
+        LimitError: They lie in more folders than are allowed.
     """
     files: dict[str, str] = {}
     folders: dict[str, str] = {}
@@ -123,11 +124,18 @@ def _add_folders(name: str, folders: dict[str, str]) -> None:
     end = name.rfind("/")
     while end > 0:
         folder = name[:end]
-        known = folders.setdefault(twin_key(folder), folder)
-        if known != folder:
+        key = twin_key(folder)
+        known = folders.get(key)
+        if known == folder:
+            return  # and so are all folders above it
+        if known is not None:
             raise UnsafeNameError(
                 name, f"its folder is a twin of {known!r}", rule="R-5.8"
             )
+        folders[key] = folder
+        if len(folders) > limits.FOLDER_COUNT:
+            message = f"more than {limits.FOLDER_COUNT:,} folders"
+            raise LimitError(message, rule="R-5.7")
         end = name.rfind("/", 0, end)
 
 

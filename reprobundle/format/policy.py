@@ -16,6 +16,12 @@ POLICY_SCHEMA: Final = "reprobundle/policy/1"
 Bound = Annotated[float, msgspec.Meta(ge=0)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
+MOST_RULES = 1_000
+"""Entries of one list of rules: each output is held against each of them."""
+
+Pattern = Annotated[str, msgspec.Meta(max_length=1024)]
+_Few = msgspec.Meta(max_length=MOST_RULES)
+
 
 class Tolerance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One float rule: |a - b| <= atol + rtol * max(|b|, floor * scale(b)).
@@ -78,11 +84,11 @@ class OutputRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         reason: Why; required for every rule that is not the default.
     """
 
-    match: str
+    match: Pattern
     compare: bool = True
     tolerance: Tolerance | None = None
     dtypes: dict[str, Tolerance] = {}
-    ignore: tuple[str, ...] = ()
+    ignore: Annotated[tuple[str, ...], _Few] = ()
     rows: Annotated[int, msgspec.Meta(ge=1)] | None = None
     ties: str = ""
     signs: Literal["", "columns", "rows"] = ""
@@ -99,13 +105,13 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """A number that the run prints: its name, and the pattern that finds it."""
 
     name: str
-    pattern: str
+    pattern: Pattern
 
 
 class RoleRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the outputs are for whose names match a shell pattern."""
 
-    match: str
+    match: Pattern
     role: OutputRole
 
 
@@ -169,7 +175,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     name: str
     statement: str = ""
     command: tuple[str, ...] = ()
-    outputs: tuple[str, ...] = ()
+    outputs: Annotated[tuple[Pattern, ...], _Few] = ()
     bands: tuple[Band, ...] = ()
     ends: tuple[EndTest, ...] = ()
     minutes: float | None = None
@@ -254,11 +260,11 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     profile: Literal["scientific", "compat"] = "scientific"
     author: str = ""
     reason: str = ""
-    tolerances: tuple[DtypeTolerance, ...] = ()
-    ignore_keys: tuple[str, ...] = ()
-    outputs: tuple[OutputRule, ...] = ()
-    metrics: tuple[Metric, ...] = ()
-    roles: tuple[RoleRule, ...] = ()
-    claims: tuple[Claim, ...] = ()
+    tolerances: Annotated[tuple[DtypeTolerance, ...], _Few] = ()
+    ignore_keys: Annotated[tuple[str, ...], _Few] = ()
+    outputs: Annotated[tuple[OutputRule, ...], _Few] = ()
+    metrics: Annotated[tuple[Metric, ...], _Few] = ()
+    roles: Annotated[tuple[RoleRule, ...], _Few] = ()
+    claims: Annotated[tuple[Claim, ...], _Few] = ()
     intent: Intent = Intent()
     data: DataRules | msgspec.UnsetType = msgspec.UNSET

@@ -146,7 +146,8 @@ RULES: dict[str, str] = {
         "AUX, NUL, COM0-9, LPT0-9, CONIN$, CONOUT$), whatever its extension."
     ),
     "R-5.7": (
-        "A name has at most 1,024 bytes and 32 components, each of at most 255 bytes."
+        "A name has at most 1,024 bytes and 32 components, each of at most 255 bytes. "
+        "All names together lie in at most 200,000 folders."
     ),
     "R-5.8": (
         "No two names are equal, or equal but for case or Unicode form (canonical "
@@ -154,7 +155,10 @@ RULES: dict[str, str] = {
     ),
     "R-5.9": "No name is both a file and a folder, also but for case or Unicode form.",
     # Documents and the manifest
-    "R-6.1": "A JSON document has at most 64 MiB.",
+    "R-6.1": (
+        "A JSON document has at most 64 MiB and 2,000,000 values, counted as commas "
+        "and opening brackets outside of strings."
+    ),
     "R-6.2": "A JSON document nests at most 64 levels deep.",
     "R-6.3": "No object of a JSON document repeats a key.",
     "R-6.4": (

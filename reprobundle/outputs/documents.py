@@ -9,15 +9,22 @@ still each has its place.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from reprobundle.errors import UnreadableOutputError
+from reprobundle.format.canonical import measure
 from reprobundle.outputs.cells import Cell, json_cell, json_decimal
 from reprobundle.outputs.text import LONGEST_LINE_BYTES
 
 LARGEST_DOCUMENT_BYTES = 64 << 20
 DEEPEST_LEVEL = 200
+MOST_VALUES = 1_000_000
+"""Each takes half a kilobyte where two documents are compared."""
+
+LONGEST_COLUMN = 1 << 16
+"""Characters of a path; each leaf below it repeats them."""
 
 
 class Leaf(NamedTuple):
@@ -63,6 +70,7 @@ def read_leaves(
         data = stream.read(limit_bytes + 1)
         if len(data) > limit_bytes:
             raise UnreadableOutputError(_too_large(limit_bytes))
+        _check_values(data)
         parsed = parse_line(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         message = f"not readable {file_format}: {error}"
@@ -75,6 +83,14 @@ def read_leaves(
             yield from notebook.notebook_leaves(cast("dict[str, Any]", parsed))
             return
     yield from flatten(parsed, (), "", ())
+
+
+def _check_values(data: bytes) -> None:
+    if data.count(b",") < MOST_VALUES // 2 and data.count(b"[") < MOST_VALUES // 2:
+        return  # what follows looks at every byte
+    if measure(data)[1] > MOST_VALUES:
+        message = f"the document holds more than {MOST_VALUES:,} values"
+        raise UnreadableOutputError(message)
 
 
 def _too_large(limit_bytes: int) -> str:
@@ -91,6 +107,7 @@ def _leaves_of_lines(stream: BinaryIO, limit_bytes: int) -> Iterator[Leaf]:
             raise UnreadableOutputError(_too_large(limit_bytes))
         if len(line) > LONGEST_LINE_BYTES:
             raise UnreadableOutputError("a line is longer than 16 MiB")
+        _check_values(line)
         text = line.decode() if lines else line.decode("utf-8-sig")
         if text.strip():
             yield from flatten(parse_line(text), (), "[]", (lines,))
@@ -112,8 +129,8 @@ def parse_line(text: str) -> object:
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
-        names = [name for name, _ in pairs]
-        twin = next(name for name in names if names.count(name) > 1)
+        count = Counter(name for name, _ in pairs)
+        twin = next(name for name in count if count[name] > 1)
         raise UnreadableOutputError(f"the key {twin!r} stands twice in one object")
     return result
 
@@ -122,17 +139,38 @@ def flatten(
     value: object, keys: tuple[str, ...], column: str, place: tuple[int, ...]
 ) -> Iterator[Leaf]:
     """Yield the leaves of a parsed value, with these parts of a place before them."""
-    if len(keys) + len(place) > DEEPEST_LEVEL:
+    # A generator within a generator for each level would hand every leaf through all.
+    waiting: list[Iterator[_Node]] = [iter(((value, keys, column, place),))]
+    while waiting:
+        for item, item_keys, path, at in waiting[-1]:
+            if isinstance(item, (dict, list)) and item:
+                waiting.append(_children(item, item_keys, path, at))
+                break
+            yield Leaf(item_keys, path, at, json_cell(item))
+        else:
+            waiting.pop()
+
+
+_Node = tuple[object, tuple[str, ...], str, tuple[int, ...]]
+
+
+def _children(
+    value: dict[str, Any] | list[Any],
+    keys: tuple[str, ...],
+    column: str,
+    place: tuple[int, ...],
+) -> Iterator[_Node]:
+    if len(keys) + len(place) >= DEEPEST_LEVEL:
         raise UnreadableOutputError("the document is nested deeper than 200 levels")
-    if isinstance(value, dict) and value:
+    if len(column) > LONGEST_COLUMN:
+        raise UnreadableOutputError("a path in the document is longer than 64 KiB")
+    if isinstance(value, dict):
         for key, item in value.items():
-            path = _join(column, key)
-            yield from flatten(item, (*keys, key), path, place)
-    elif isinstance(value, list) and value:
-        for position, item in enumerate(value):
-            yield from flatten(item, keys, f"{column}[]", (*place, position))
+            yield item, (*keys, key), _join(column, key), place
     else:
-        yield Leaf(keys, column, place, json_cell(value))
+        inner = f"{column}[]"
+        for position, item in enumerate(value):
+            yield item, keys, inner, (*place, position)
 
 
 def _join(column: str, key: str) -> str:

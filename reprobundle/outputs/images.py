@@ -32,7 +32,10 @@ LARGEST_FILE_BYTES = 64 << 20
 MOST_PIXELS = 1 << 25
 MOST_PIXELS_OF_ALL_FRAMES = 1 << 28
 MOST_FRAMES = 4096
+MOST_SCANS = 100
+"""Of a JPEG; each goes over all pixels anew, and a scan of nothing has ten bytes."""
 
+_START_OF_SCAN = b"\xff\xda"
 _ORIENTATION = 0x0112
 _BITS_PER_SAMPLE, _SAMPLES_PER_PIXEL = 258, 277
 _BITS = {
@@ -106,6 +109,8 @@ def read_frames(stream: BinaryIO) -> Iterator[Frame]:
             return
         _check_pixels(*struct.unpack(">II", chunks[0].body[:8]))
         png.check_complete(chunks)
+    if file_format == "JPEG" and data.count(_START_OF_SCAN) > MOST_SCANS:
+        raise UnreadableOutputError(f"the JPEG has more than {MOST_SCANS} scans")
     if file_format == "WEBP":
         _check_pixels(*_webp_canvas(data))
     image = _opened(data, file_format)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any
 
 import numpy as np  # noqa: TID253 - this module is imported only to read arrays
@@ -97,6 +98,22 @@ class Magnitude:
     def root_mean_square(self) -> float:
         """The root mean square; 0 if there was no finite value."""
         return self.squares.root() / math.sqrt(self.finite) if self.finite else 0.0
+
+
+_local = threading.local()
+
+
+def shared_scratch(purpose: str, count: int, dtype: np.dtype[Any]) -> list[Array]:
+    """Return the arrays that this thread computes in for one purpose.
+
+    What they hold is anybody's from one step to the next: a table of ten thousand
+    columns has no room for arrays of each column's own.
+    """
+    known: dict[tuple[str, np.dtype[Any]], list[Array]]
+    known = _local.__dict__.setdefault("known", {})
+    if (purpose, dtype) not in known:
+        known[purpose, dtype] = scratch(count, dtype)
+    return known[purpose, dtype]
 
 
 def scratch(count: int, dtype: np.dtype[Any]) -> list[Array]:

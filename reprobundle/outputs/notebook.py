@@ -13,6 +13,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 from reprobundle.errors import UnreadableOutputError
@@ -60,21 +61,18 @@ def _joined(outputs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
     Where a stream is cut depends on the moment at which the kernel sent it.
     """
-    last: dict[str, Any] | None = None
-    for output in outputs:
-        if output["output_type"] != "stream":
-            if last is not None:
-                yield last
-            last = None
-            yield output
-        elif last is not None and last["name"] == output["name"]:
-            last = {**last, "text": _text(last["text"]) + _text(output["text"])}
-        else:
-            if last is not None:
-                yield last
-            last = output
-    if last is not None:
-        yield last
+    for name, pieces in groupby(outputs, _stream_name):
+        if name is None:
+            yield from pieces
+            continue
+        first, *rest = pieces
+        texts = [_text(piece["text"]) for piece in (first, *rest)]
+        yield {**first, "text": "".join(texts)}
+
+
+def _stream_name(output: dict[str, Any]) -> str | None:
+    """Return the name of the stream that an output is a piece of, if it is one."""
+    return _text(output["name"]) if output["output_type"] == "stream" else None
 
 
 def _output(output: dict[str, Any], place: Place) -> Iterator[Leaf]:

@@ -11,6 +11,7 @@ import math
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np  # noqa: TID253 - this module is imported only to read arrays
@@ -25,9 +26,18 @@ from reprobundle.outputs.array_blocks import (
 )
 from reprobundle.outputs.blocks import read_exactly
 
-LARGEST_HEADER = 1 << 20
+LARGEST_HEADER = 64 << 10
+"""As a header of version 1; Python's parser takes 500 times as much memory."""
+
+MOST_AXES = 64
+MOST_FIELDS = 1_000
 MOST_ARRAYS = 100_000
 LARGEST_TOTAL_BYTES = 64 << 30
+LARGEST_BYTES_OF_FIELDS = 16 << 30
+"""What is read at most of a structured array: all of it, once for each field."""
+
+LARGEST_COPY_BYTES = 4 << 30
+"""Room on the disk for temporary files that one array in Fortran order may take."""
 _COPY_BYTES = 1 << 20
 
 
@@ -52,7 +62,7 @@ def _npy_header(stream: BinaryIO) -> _NpyHeader:
     width = 2 if magic[6] == 1 else 4
     length = int.from_bytes(read_exactly(stream, width), "little")
     if length > LARGEST_HEADER:
-        message = f"the npy header claims {length} bytes, the limit is 1 MiB"
+        message = f"the npy header claims {length} bytes, the limit is 64 KiB"
         raise UnreadableOutputError(message)
     encoding = "utf-8" if magic[6] == 3 else "latin1"
     text = read_exactly(stream, length).decode(encoding)
@@ -68,6 +78,9 @@ def _checked_header(header: object) -> _NpyHeader:
         raise UnreadableOutputError("the npy header has a value of the wrong type")
     if not all(type(extent) is int and extent >= 0 for extent in shape):
         raise UnreadableOutputError(f"the npy header states the shape {shape}")
+    if len(shape) > MOST_AXES:
+        message = f"the array has {len(shape)} axes, the limit is {MOST_AXES}"
+        raise UnreadableOutputError(message)
     dtype = np.lib.format.descr_to_dtype(header["descr"])
     if dtype.hasobject:
         message = "the array holds Python objects, which are never unpickled"
@@ -96,7 +109,13 @@ def _fields(
     name: str, header: _NpyHeader, opened: Callable[[], BinaryIO]
 ) -> Iterator[NamedArray]:
     """Yield the array, or one array for each field of a structured dtype."""
-    for path, dtype in _leaves(header.dtype):
+    leaves = tuple(islice(_leaves(header.dtype), MOST_FIELDS + 1))
+    if len(leaves) > MOST_FIELDS:
+        raise UnreadableOutputError(f"the array has more than {MOST_FIELDS} fields")
+    if len(leaves) * header.data_bytes > LARGEST_BYTES_OF_FIELDS:
+        # Each field is read by itself, past all others.
+        raise UnreadableOutputError("the array has too many fields for its size")
+    for path, dtype in leaves:
         label = "".join(f"[{field}]" for field in path)
         yield NamedArray(
             name + label,
@@ -145,6 +164,8 @@ def _transposed_blocks(
     stream: BinaryIO, header: _NpyHeader, elements: int
 ) -> Iterator[Array]:
     """Yield a Fortran-ordered array in C order, by way of a temporary file."""
+    if header.data_bytes > LARGEST_COPY_BYTES:
+        raise UnreadableOutputError("an array in Fortran order is larger than 4 GiB")
     with tempfile.TemporaryFile() as copy:
         left = header.data_bytes
         while left:

@@ -7,7 +7,6 @@ JSON Lines are none.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import BinaryIO, NamedTuple
 
 from reprobundle.errors import UnreadableOutputError
@@ -22,6 +21,7 @@ MOST_COLUMNS = 1_000
 """Most columns of an output that is kept as a sample of its rows."""
 
 _BLOCK_ROWS = 4096
+_BLOCK_BYTES = 8 << 20
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -137,6 +137,14 @@ def _leaves(raw: bytes) -> Iterator[tuple[str, tuple[int, ...], Cell]]:
 
 
 def in_blocks(rows: Iterator[Row]) -> Iterator[list[Row]]:
-    """Yield records some thousand at a time."""
-    while block := list(islice(rows, _BLOCK_ROWS)):
+    """Yield records some thousand at a time, fewer where they are long."""
+    block: list[Row] = []
+    size_bytes = 0
+    for row in rows:
+        block.append(row)
+        size_bytes += len(row.raw)
+        if len(block) == _BLOCK_ROWS or size_bytes > _BLOCK_BYTES:
+            yield block
+            block, size_bytes = [], 0
+    if block:
         yield block

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np  # noqa: TID253 - this module is imported only to read arrays
 
 from reprobundle.errors import UnreadableOutputError
+from reprobundle.format.canonical import measure
 from reprobundle.outputs.array_blocks import (
     Array,
     NamedArray,
@@ -19,7 +20,10 @@ from reprobundle.outputs.array_blocks import (
 )
 from reprobundle.outputs.blocks import read_exactly
 
-LARGEST_HEADER = 100_000_000
+LARGEST_HEADER = 32 << 20
+MOST_TENSORS = 100_000
+MOST_VALUES = 20 * MOST_TENSORS
+MOST_AXES = 64
 
 _DTYPES = {
     "BOOL": "bool",
@@ -57,8 +61,14 @@ def read_safetensors(stream: BinaryIO) -> Iterator[NamedArray]:
     length = int.from_bytes(read_exactly(stream, 8), "little")
     if length > min(LARGEST_HEADER, size - 8):
         raise UnreadableOutputError(f"the header claims {length} bytes")
-    header = json.loads(read_exactly(stream, length), object_pairs_hook=_without_twins)
+    text = read_exactly(stream, length)
+    if measure(text)[1] > MOST_VALUES:
+        raise UnreadableOutputError("the header holds too many values")
+    header = json.loads(text, object_pairs_hook=_without_twins)
     header.pop("__metadata__", None)
+    if len(header) > MOST_TENSORS:
+        message = f"the file has {len(header)} tensors, the limit is {MOST_TENSORS}"
+        raise UnreadableOutputError(message)
     data_start = 8 + length
     by_offset = sorted(header.items(), key=lambda item: item[1]["data_offsets"])
     end = 0
@@ -80,6 +90,9 @@ def _tensor(
 ) -> tuple[NamedArray, int]:
     start, end = tensor["data_offsets"]
     shape = tuple(tensor["shape"])
+    if len(shape) > MOST_AXES:
+        message = f"{name!r} has {len(shape)} axes, the limit is {MOST_AXES}"
+        raise UnreadableOutputError(message)
     if not all(type(n) is int and n >= 0 for n in (start, end, *shape)):
         raise UnreadableOutputError(f"{name!r} has a shape or offset that is no count")
     if start != expected or end < start:

@@ -128,6 +128,10 @@ def columns_of(first: list[str]) -> tuple[tuple[str, ...], bool]:
     return _distinct(first), True
 
 
+def _numbered(name: str) -> Iterator[str]:
+    return (f"{name}#{number}" for number in count(2))
+
+
 def _distinct(names: list[str]) -> tuple[str, ...]:
     """Return the header with a number added to a name that came before.
 
@@ -136,15 +140,16 @@ def _distinct(names: list[str]) -> tuple[str, ...]:
     """
     stripped = [name.strip() for name in names]
     taken = set(stripped)
-    seen: set[str] = set()
+    # Each name goes on counting where it stopped: all columns may have one name.
+    numbered: dict[str, Iterator[str]] = {}
     result = []
     for name in stripped:
         unique = name
-        if name in seen:
-            numbered = (f"{name}#{number}" for number in count(2))
-            unique = next(other for other in numbered if other not in taken)
+        if name in numbered:
+            unique = next(other for other in numbered[name] if other not in taken)
             taken.add(unique)
-        seen.add(name)
+        else:
+            numbered[name] = _numbered(name)
         result.append(unique)
     return tuple(result)
 

@@ -10,8 +10,11 @@ from reprobundle.errors import UnreadableOutputError
 
 LONGEST_LINE_BYTES = 16 * 1024 * 1024
 
+# The number is taken whole, by the lookahead and \\1, or not at all. If the digits were
+# given back one by one, a long word such as 111…1a would take the square of its length.
 _NUMBER = re.compile(
-    r"(?<![\w.])[+-]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d{1,4})?(?![\w.]*\w)", re.ASCII
+    r"(?<![\w.])(?=([+-]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d{1,4})?))\1(?![\w.]*\w)",
+    re.ASCII,
 )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from reprobundle.outputs.summary import summarise
 from reprobundle.run.events import EventFile, Value
 from reprobundle.run.facts import events_of
 from reprobundle.run.launch import recorder_folder
+from reprobundle.run.printed import find_all
 from reprobundle.run.ranks import value_names
 from reprobundle.run.roles import role_of
 
@@ -194,16 +194,13 @@ def metrics_found(
     """Return the numbers that the command printed, and the metrics not found.
 
     Every match counts, in order: a metric printed once an epoch is a list. ``^`` and
-    ``$`` stand at every line. A match whose first group took no part in it is none.
+    ``$`` stand at every line. A match whose first group took no part in it is none. A
+    pattern that takes more than a minute finds nothing.
     """
     text = stdout.read_text(errors="replace")
     found, missing = [], []
     for metric in metrics:
-        matches = [
-            found_text
-            for match in re.finditer(metric.pattern, text, re.MULTILINE)
-            if (found_text := match.group(1 if match.re.groups else 0)) is not None
-        ]
+        matches = find_all(metric.pattern, text)
         if not matches:
             missing.append(metric.name)
             continue

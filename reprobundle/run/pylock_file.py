@@ -94,8 +94,8 @@ def parse_pylock(data: bytes, where: str = PYLOCK_MEMBER) -> Pylock:
     except (
         PylockUnsupportedVersionError,
         PylockValidationError,
+        RecursionError,
         ValueError,
-        UnicodeDecodeError,
     ) as error:
         reason = " ".join(str(error).split())
         raise LockFileError(f"{where} is no lock that can be read: {reason}") from error
@@ -116,7 +116,20 @@ def read_toml(data: bytes) -> dict[str, Any]:
 
 
 def select(lock: Pylock, target: Target) -> Selection:
-    """Return what `lock` installs on `target`."""
+    """Return what `lock` installs on `target`.
+
+    Raises:
+        LockFileError: A marker or a file name in it means nothing.
+    """
+    try:
+        return _selected(lock, target)
+    except (KeyError, RecursionError, ValueError) as error:
+        # A marker may parse and still compare what cannot be compared.
+        reason = " ".join(str(error).split())
+        raise LockFileError(f"the lock cannot be evaluated: {reason}") from error
+
+
+def _selected(lock: Pylock, target: Target) -> Selection:
     if not _speaks_of(lock, target):
         # Every package is marked for other machines then, and none would be missed.
         reason = f"the lock was not made for {target.name}"

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,10 +18,6 @@ from reprobundle.format.atomic import explained
 from reprobundle.format.signature import fingerprint
 
 _LIMIT_BYTES = 4 << 20
-_LINE = re.compile(
-    r"""("(?P<quoted>[^"]*)"|(?P<names>\S+))\s.*?"""
-    r"""(?:ssh-|ecdsa-sha2-|sk-ssh-|sk-ecdsa-)\S+\s+(?P<key>[A-Za-z0-9+/]+=*)"""
-)
 _KEY_TYPES = ("ssh-", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-")
 
 
@@ -70,12 +66,33 @@ def names_of_key(document: bytes, key: str) -> list[str]:
         key: Fingerprint of the key.
     """
     names: list[str] = []
-    for line in document.decode("utf-8", "replace").splitlines():
-        match = _LINE.match(line)
-        if match and _fingerprint_of(match["key"]) == key:
-            listed = match["quoted"] or match["names"]
+    for line in _lines(document):
+        listed, found = _names_and_key(line)
+        if found and _fingerprint_of(found) == key:
             names += [name.strip() for name in listed.split(",")]
     return list(dict.fromkeys(name for name in names if name))
+
+
+def _names_and_key(line: str) -> tuple[str, str]:
+    """Return the names and the key of a line of allowed_signers, if it has them."""
+    if line.startswith('"'):
+        listed, _, rest = line[1:].partition('"')
+    else:
+        listed, _, rest = line.replace("\t", " ").partition(" ")
+    words = rest.split()
+    for kind, key in pairwise(words):
+        if kind.startswith(_KEY_TYPES):
+            return listed, key
+    return listed, ""
+
+
+def _lines(document: bytes) -> list[str]:
+    """Return the lines as ssh-keygen counts them.
+
+    Python would end a line at a form feed or a Unicode separator too, and what stands
+    behind one in a comment would become a line of its own: another person's key.
+    """
+    return document.decode("utf-8", "replace").split("\n")
 
 
 def _fingerprint_of(key: str) -> str:
@@ -103,8 +120,7 @@ def _read(path: Path) -> bytes:
                 f"{path.name}: {size_bytes:,} bytes, a list of signers has at most "
                 f"{_LIMIT_BYTES:,}"
             )
-        text = path.read_text("utf-8", "replace")
-    lines = [line.strip() for line in text.splitlines()]
+        lines = [line.strip() for line in _lines(path.read_bytes())]
     kept = [_allowed(line, path) for line in lines if line and not line.startswith("#")]
     if not kept:
         raise BadCallError(

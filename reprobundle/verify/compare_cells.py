@@ -9,8 +9,8 @@ number written as a decimal of equal value (``1`` and ``1.0``).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice, zip_longest
-from typing import BinaryIO, NamedTuple
+from itertools import zip_longest
+from typing import BinaryIO, NamedTuple, TypeVar
 
 import numpy as np  # noqa: TID253 - this module is imported only to compare numbers
 
@@ -23,8 +23,13 @@ from reprobundle.outputs.tables import Table, open_table
 from reprobundle.verify.columns import Column, Place
 
 BLOCK_ROWS = 4096
+BLOCK_CELLS = 1 << 18
+"""Cells of a block at most, where rows are long."""
+
+BLOCK_CHARACTERS = 8 << 20
 
 Ignore = Callable[[Sequence[str]], bool]
+Item = TypeVar("Item")
 
 
 class Cells(NamedTuple):
@@ -99,7 +104,7 @@ def compare_tables(
 
 def _column_scales(table: Table) -> dict[str, float]:
     magnitudes = [Magnitude() for _ in table.columns]
-    while rows := list(islice(table.rows, BLOCK_ROWS)):
+    for rows in _in_blocks(table.rows, len(table.columns), _characters):
         for place, magnitude in enumerate(magnitudes):
             cells = (read_cell(row[place]) for row in rows)
             magnitude.add(np.array([c.value for c in cells if c.kind == "number"]))
@@ -115,10 +120,11 @@ def _shared_columns(
     ignored: Ignore,
     rows: int,
 ) -> list[Column]:
+    shared = set(replay.columns)
     return [
         Column(name, tolerance, scale=scales.get(name, 0.0), expected=rows)
         for name in reference.columns
-        if name in replay.columns and not ignored((name,))
+        if name in shared and not ignored((name,))
     ]
 
 
@@ -129,27 +135,26 @@ def _gathered(
     row_problem: list[ArrayComparison],
     ignored: Ignore,
 ) -> Cells:
+    known, replayed = set(reference.columns), set(replay.columns)
     kept = [name for name in reference.columns if not ignored((name,))]
     extra = [
-        name
-        for name in replay.columns
-        if name not in reference.columns and not ignored((name,))
+        name for name in replay.columns if name not in known and not ignored((name,))
     ]
     shared = [column.name for column in columns]
+    among = set(shared)
     parts = [column.result() for column in columns]
     parts += [
         _lonely(name, 1, "column missing in the replay")
         for name in kept
-        if name not in replay.columns
+        if name not in replayed
     ]
     parts += [_lonely(name, 1, "column not in the reference") for name in extra]
-    if [name for name in replay.columns if name in shared] != shared:
+    if [name for name in replay.columns if name in among] != shared:
         parts.append(_lonely("", 1, "the columns stand in another order"))
     parts += row_problem
-    names = set(reference.columns) | set(replay.columns)
     return Cells(
         tuple(parts),
-        tuple(sorted(name for name in names if ignored((name,)))),
+        tuple(sorted(name for name in known | replayed if ignored((name,)))),
         sum(column.cells for column in columns),
     )
 
@@ -179,8 +184,31 @@ Row = list[str] | None
 
 
 def _row_blocks(reference: Table, replay: Table) -> Iterator[list[tuple[Row, Row]]]:
-    pairs = zip_longest(reference.rows, replay.rows)
-    while block := list(islice(pairs, BLOCK_ROWS)):
+    return _in_blocks(
+        zip_longest(reference.rows, replay.rows),
+        len(reference.columns),
+        lambda pair: sum(map(_characters, pair)),
+    )
+
+
+def _characters(row: Row) -> int:
+    return sum(map(len, row or ()))
+
+
+def _in_blocks(
+    rows: Iterable[Item], columns: int, characters: Callable[[Item], int]
+) -> Iterator[list[Item]]:
+    """Yield rows in blocks of bounded size, however many and long their cells are."""
+    most = max(1, min(BLOCK_ROWS, BLOCK_CELLS // max(1, columns)))
+    block: list[Item] = []
+    held = 0
+    for row in rows:
+        block.append(row)
+        held += characters(row)
+        if len(block) == most or held > BLOCK_CHARACTERS:
+            yield block
+            block, held = [], 0
+    if block:
         yield block
 
 

@@ -22,7 +22,7 @@ from reprobundle.outputs.norms import (
     exponent,
     plain,
     product,
-    scratch,
+    shared_scratch,
     square,
 )
 from reprobundle.verify.samples import PairSample
@@ -80,11 +80,11 @@ class Deviation:
         self.worst: int | None = None
         self.worst_reference = self.worst_replay = ""
         self._excess = -math.inf
-        self._scratch = scratch(3, self._type)
-        self._real = scratch(3, np.dtype("float64"))
+        self._scratch = shared_scratch("pairs", 3, self._type)
+        self._real = shared_scratch("errors", 3, np.dtype("float64"))
         # A larger floor than float32 holds belongs to values that it does not hold.
-        fits = not wide and self._floor < _LARGEST_FLOOR
-        self._screening = Screening(tolerance, self._floor) if fits else None
+        self._fits = not wide and self._floor < _LARGEST_FLOOR
+        self._screening: Screening | None = None
 
     def add(self, reference: Array, replay: Array, places: Array | None = None) -> None:
         """Add one block of pairs.
@@ -125,8 +125,10 @@ class Deviation:
 
     def _settled(self, reference: Array, replay: Array) -> bool:
         """Whether a step in float32 is known to change no largest figure."""
-        if self._screening is None or reference.dtype.name not in _IN_FLOAT32:
+        if not self._fits or reference.dtype.name not in _IN_FLOAT32:
             return False
+        if self._screening is None:
+            self._screening = Screening(self.tolerance, self._floor)
         record = Record(self.max_abs, self.max_rel, self._excess)
         return self._screening.settles(reference, replay, record)
 

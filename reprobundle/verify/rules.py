@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from fnmatch import fnmatchcase
+from fnmatch import translate
+from functools import lru_cache
 from typing import Literal
 
-from reprobundle.format.policy import OutputRule, Policy, Tolerance
+from reprobundle.format.policy import MOST_RULES, OutputRule, Policy, Tolerance
 
 DevicePair = Literal["same", "different"]
 
@@ -21,9 +22,19 @@ _UNITS = frozenset(
 
 def rule_for(policy: Policy, name: str) -> OutputRule | None:
     """Return the first rule whose pattern matches the output `name`."""
-    return next(
-        (rule for rule in policy.outputs if fnmatchcase(name, rule.match)), None
-    )
+    return next((rule for rule in policy.outputs if matches(name, rule.match)), None)
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Return whether `name` matches a shell pattern, case and all."""
+    return _compiled(pattern).match(name) is not None
+
+
+# The standard library keeps 256 patterns up to Python 3.10: a policy may have more, and
+# each would be compiled again for each output.
+@lru_cache(maxsize=2 * MOST_RULES)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(translate(pattern))
 
 
 def tolerance_for(
@@ -59,11 +70,12 @@ def ignores(policy: Policy, name: str) -> Callable[[Sequence[str]], bool]:
     rule = rule_for(policy, name)
     exact = frozenset(rule.ignore if rule is not None else ())
     always = frozenset(" ".join(_words(key)) for key in policy.ignore_keys)
+    longest = max((ending.count(" ") + 1 for ending in always), default=0)
     known: dict[str, bool] = {}
 
     def one(key: str) -> bool:
         if key not in known:
-            known[key] = key in exact or _ends_with(_words(key), always)
+            known[key] = key in exact or _ends_with(_words(key), always, longest)
         return known[key]
 
     return lambda keys: any(one(key) for key in keys)
@@ -74,18 +86,19 @@ def _words(key: str) -> list[str]:
     return [word for word in re.split(r"[^0-9a-z]+", spaced) if word]
 
 
-def _ends_with(words: list[str], endings: frozenset[str]) -> bool:
+def _ends_with(words: list[str], endings: frozenset[str], longest: int) -> bool:
+    """Return whether the last words are one of `endings`, of so many words at most."""
     candidates = [words]
     if len(words) > 1 and words[-1] in _UNITS:
         candidates.append(words[:-1])
     return any(
         " ".join(candidate[start:]) in endings
         for candidate in candidates
-        for start in range(len(candidate))
+        for start in range(max(0, len(candidate) - longest), len(candidate))
     )
 
 
 def matches_any(name: str, patterns: Iterable[str]) -> bool:
     """Whether `name` matches one of the shell patterns; no pattern matches all."""
     wanted = tuple(patterns)
-    return not wanted or any(fnmatchcase(name, pattern) for pattern in wanted)
+    return not wanted or any(matches(name, pattern) for pattern in wanted)

@@ -18,7 +18,7 @@ from reprobundle.format.policy import Tolerance
 from reprobundle.outputs.norms import (
     STEP_ELEMENTS,
     Array,
-    scratch,
+    shared_scratch,
     square_in_float32,
 )
 
@@ -58,7 +58,7 @@ class Screening:
         self._rule = tolerance
         # numpy takes the larger of an array and a number five times slower.
         self._floors = np.full(STEP_ELEMENTS if floor else 0, floor, np.float32)
-        self._values = scratch(3, np.dtype("float32"))
+        self._values = shared_scratch("screening", 3, np.dtype("float32"))
         self._largest = 0.0
         self._flags = np.empty(STEP_ELEMENTS, np.bool_)
 

@@ -55,7 +55,7 @@ def build_zip(entries: list[Forged], **end: Any) -> bytes:
     it), ``comment``, ``trailing``, ``zip64`` (overrides of a ZIP64 end record).
     """
     out = bytearray(end.pop("prefix", b""))
-    directory = b""
+    directory = bytearray()
     for entry in entries:
         out += entry.before
         offset = len(out)
