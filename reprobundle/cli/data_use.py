@@ -19,8 +19,8 @@ override_option = click.option(
     "override",
     default="",
     metavar="REASON",
-    help="Do it although the sealed policy is against it (who may process the data, "
-    "until when); the reason is recorded.",
+    help="Copy data of the bundle although its policy is against it (who may process "
+    "them, until when); the reason is recorded.",
 )
 
 

@@ -43,7 +43,7 @@ def extract(
     from reprobundle.report.progress import progress
 
     with (
-        reached(bundle, download_limit, whole=not paths) as place,
+        reached(bundle, download_limit, whole=not paths, override=override) as place,
         open_listing(place) as opened,
     ):
         wanted = tuple(paths) or None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reprobundle.cli.data_use import used
 from reprobundle.cli.options import say, size_bytes
 from reprobundle.cli.paths import path_or_address
 from reprobundle.cli.standard_input import bundle_file
@@ -42,7 +43,7 @@ def place_argument(command: Callable[..., int]) -> Callable[..., int]:
 
 @contextmanager
 def reached(
-    given: Given, download_limit: int | None, *, whole: bool
+    given: Given, download_limit: int | None, *, whole: bool, override: str = ""
 ) -> Iterator[Path | Place]:
     """Give what can be opened: a file here, or the one at the address.
 
@@ -53,6 +54,11 @@ def reached(
         given: The argument.
         download_limit: The option, in bytes.
         whole: Whether all of the bundle is going to be read: it is fetched now.
+        override: Why its policy's rules about data are not followed; they are asked
+            before it is fetched.
+
+    Raises:
+        DataRuleError: The rules are against it, and nobody overrides them.
     """
     if isinstance(given, Path):
         with bundle_file(given) as path:
@@ -63,19 +69,21 @@ def reached(
     with RemoteFile(given, download_limit_bytes=download_limit) as remote:
         try:
             if whole:
-                _fetch(remote)
+                _fetch(remote, override)
             yield remote
         finally:
             _tell(remote)
 
 
-def _fetch(remote: RemoteFile) -> None:
+def _fetch(remote: RemoteFile, override: str) -> None:
     from reprobundle.errors import BundleError
     from reprobundle.format.reader import open_listing
     from reprobundle.report.progress import progress
 
     # What is no bundle is not fetched; the caller will say so in its own way.
     with suppress(BundleError), open_listing(remote) as listed:
+        use = used(listed, override, what="fetching it")
+        use.copied("bundle", f"a nameless temporary file, of {remote.address}")
         with progress("fetching", listed.size_bytes) as advance:
             remote.progress = advance
             remote.open().fetch_all()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reprobundle.cli.data_use import override_option
 from reprobundle.cli.options import (
     allow_option,
     own_policy,
@@ -27,6 +28,7 @@ STYLES = ("plain", "aec", "aea", "checklist")
 
 @click.command()
 @place_argument
+@override_option
 @click.option(
     "--format",
     "kind",
@@ -72,6 +74,7 @@ def report(
     *,
     bundle: Given,
     download_limit: int | None,
+    override: str,
     kind: str | None,
     style: str,
     output: Path | None,
@@ -93,7 +96,7 @@ def report(
     kind = kind or ("html" if style == "plain" else "markdown")
     if style != "plain" and kind != "markdown":
         raise click.UsageError(f"--style {style} is a form of --format markdown")
-    with reached(bundle, download_limit, whole=True) as place:
+    with reached(bundle, download_limit, whole=True, override=override) as place:
         answer = verify_bundle(
             place,
             replay_file=replay_file,

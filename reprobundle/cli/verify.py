@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reprobundle.cli.data_use import override_option
 from reprobundle.cli.options import (
     allow_option,
     json_option,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @place_argument
+@override_option
 @click.option(
     "--integrity", is_flag=True, help="Check integrity and completeness only."
 )
@@ -54,6 +56,7 @@ def verify(
     *,
     bundle: Given,
     download_limit: int | None,
+    override: str,
     integrity: bool,
     deep: bool,
     replay_id: str | None,
@@ -78,7 +81,7 @@ def verify(
     from reprobundle.verify.verify import verify_bundle
 
     with (
-        reached(bundle, download_limit, whole=True) as place,
+        reached(bundle, download_limit, whole=True, override=override) as place,
         progress("checking digests", _size(place)) as advance,
     ):
         report = verify_bundle(

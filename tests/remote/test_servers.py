@@ -71,7 +71,8 @@ def test_a_redirection_is_followed_and_counted(served, call):
     served.redirect = served.url.replace("/some/", "/final/")
     status, _, err = call("verify", served.url)
     assert status == 0
-    assert "4 requests" in err
+    assert f"{len(served.asked)} requests" in err
+    assert len({*served.asked}) * 2 == len(served.asked)
 
 
 def test_a_redirection_without_an_end_is_an_error(served, call):
@@ -204,7 +205,7 @@ def test_a_connection_that_breaks_off_is_taken_up_where_it_ended(
     served.cut = 90_000
     status, out, _ = call("verify", served.url)
     assert (status, "REPRODUCED" in out) == (0, True)
-    assert "bytes=90000-" in served.asked[2]
+    assert any(one.startswith("bytes=90000-") for one in served.asked)
 
 
 def test_a_connection_that_breaks_off_again_and_again_is_given_up(served, call):
