@@ -10,6 +10,7 @@ from reprobundle.handoff import state as known
 from reprobundle.handoff.copying import Say, patiently
 from reprobundle.handoff.hand import agent_of
 from reprobundle.handoff.state import State
+from reprobundle.handoff.wish import BUNDLE_NAME
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,30 @@ def left_there(state: State, *, retries: int, say: Say) -> tuple[Left, ...]:
     return tuple(
         Left(one["path"], one["files"], one["size_bytes"]) for one in found["entries"]
     )
+
+
+def plain_gone(state: State, *, retries: int, say: Say) -> State:
+    """Look whether the decrypted bundle is gone there after the run, and note it.
+
+    Nothing is asked of a bundle that did not travel encrypted.
+    """
+    plain = [
+        one.where
+        for one in state.places
+        if not one.removed and one.where.endswith(f"/{BUNDLE_NAME}")
+    ]
+    sealed = {one.where for one in state.places if one.kind == "bundle"} - {*plain}
+    looked = [one for one in plain if any(it.startswith(f"{one}.") for it in sealed)]
+    if not looked:
+        return state
+    there = {one.path for one in left_there(state, retries=retries, say=say)}
+    for where in looked:
+        path = where.removeprefix(f"{state.destination}:")
+        if path in there:
+            say(f"the decrypted bundle is still there: {where}")
+        else:
+            state = state.without(where)
+    return known.save(state)
 
 
 def leave(state: State, *, retries: int, say: Say) -> State:

@@ -16,6 +16,7 @@ from reprobundle.handoff.copying import Say, fetch
 from reprobundle.handoff.errors import RefusedThereError
 from reprobundle.handoff.findings import OVER
 from reprobundle.handoff.hand import agent_of, record_file, remember, status_of
+from reprobundle.handoff.leaving import plain_gone
 from reprobundle.handoff.state import Place, State
 from reprobundle.handoff.wish import RECORD_NAME
 from reprobundle.verify.verify import verify_bundle
@@ -87,6 +88,7 @@ def bring_back(
             fetched=tuple(dict.fromkeys((*state.fetched, *attached))),
         )
     )
+    state = plain_gone(state, retries=retries, say=say)
     return Returned(state, verify_bundle(bundle, allow=allow), tuple(attached), keep)
 
 

@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +38,8 @@ while os.path.exists(os.path.expanduser("~/hold")):
     time.sleep(0.05)
 Path("out.json").write_text(json.dumps({"size": len(Path("data.bin").read_bytes())}))
 """
+
+WHO = "ada@lab.example"
 
 POLICY = {
     "data": {
@@ -167,3 +170,22 @@ def sealed(far):
 @pytest.fixture
 def bundle(sealed, tmp_path):
     return Path(shutil.copy(sealed, tmp_path / "work.rpb.zip"))
+
+
+@pytest.fixture(scope="session")
+def gpg_key(tmp_path_factory):
+    """A key ring of our own with one key that needs no passphrase."""
+    # A socket's path may have 107 bytes at most, so not below pytest's own folder.
+    with tempfile.TemporaryDirectory(prefix="rpb-gpg-", dir="/tmp") as folder:
+        make = ("--pinentry-mode", "loopback", "--passphrase", "")
+        subprocess.run(
+            ["gpg", "--homedir", folder, "--batch", *make, "--quick-gen-key", WHO],
+            check=True,
+            capture_output=True,
+        )
+        yield folder
+        subprocess.run(
+            ["gpgconf", "--homedir", folder, "--kill", "gpg-agent"],
+            check=False,
+            capture_output=True,
+        )

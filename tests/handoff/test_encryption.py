@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,37 +14,15 @@ from reprobundle.errors import BadCallError, EnvironmentUnusableError
 from reprobundle.handoff.encryption import Encryption, encrypted_copy
 from reprobundle.handoff.ssh import Destination
 from reprobundle.handoff.wish import BUNDLE_NAME, Wish
+from tests.handoff.conftest import WHO
 
 pytestmark = pytest.mark.encryption
-
-WHO = "ada@lab.example"
 
 
 def wish(*recipients, identity=""):
     return Wish(
         Destination("mac"), Path("x.zip"), encrypt_to=recipients, identity=identity
     )
-
-
-@pytest.fixture(scope="session")
-def gpg_key(tmp_path_factory):
-    """A key ring of our own with one key that needs no passphrase."""
-    # A socket's path may have 107 bytes at most, so not below pytest's own folder.
-    import tempfile
-
-    with tempfile.TemporaryDirectory(prefix="rpb-gpg-", dir="/tmp") as folder:
-        make = ("--pinentry-mode", "loopback", "--passphrase", "")
-        subprocess.run(
-            ["gpg", "--homedir", folder, "--batch", *make, "--quick-gen-key", WHO],
-            check=True,
-            capture_output=True,
-        )
-        yield folder
-        subprocess.run(
-            ["gpgconf", "--homedir", folder, "--kill", "gpg-agent"],
-            check=False,
-            capture_output=True,
-        )
 
 
 @pytest.fixture
@@ -120,3 +100,27 @@ def test_an_ssh_key_is_a_recipient_of_age(tmp_path):
 def test_recipients_of_two_tools_are_refused():
     with pytest.raises(BadCallError, match="some recipients are of age, some of gpg"):
         Encryption.of(wish("age1q", WHO))
+
+
+@pytest.mark.sshd
+@pytest.mark.slow
+def test_a_bundle_is_plain_there_only_while_it_runs(far, bundle, gpg_key, monkeypatch):
+    monkeypatch.setenv("GNUPGHOME", gpg_key)
+    (far.home / ".gnupg").symlink_to(gpg_key)
+    asked = ("--override-policy", "agreed", "--allow", "handoff-policy-overridden")
+    try:
+        done = far.run(
+            *far.to_it(bundle, "--env", sys.executable, *asked, "--encrypt-to", WHO)
+        )
+    finally:
+        (far.home / ".gnupg").unlink()
+    assert done.returncode == 0, done.stderr
+    left = [one.name for one in far.home.rglob(f"{BUNDLE_NAME}*")]
+    assert left == [f"{BUNDLE_NAME}.gpg"]
+    (shown,) = json.loads(far.run("status", "--json").stdout)
+    gone = {
+        it["where"].rpartition("/")[2]: bool(it["removed"]) for it in shown["places"]
+    }
+    assert gone[BUNDLE_NAME]
+    assert not gone[f"{BUNDLE_NAME}.gpg"]
+    assert far.run("clean", "127.0.0.1").returncode == 0
