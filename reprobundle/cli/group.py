@@ -46,6 +46,9 @@ VERBS = {
 }
 
 
+_ONLY_POSIX = frozenset({"fcntl", "grp", "pwd", "resource", "termios"})
+
+
 class _Verbs(click.Group):
     """A group that imports a verb when it is called."""
 
@@ -102,6 +105,15 @@ def run(arguments: list[str]) -> int:
         return error.exit_status
     except KeyboardInterrupt:
         click.echo("interrupted", err=True)
+        return EXIT_BAD_CALL
+    except ModuleNotFoundError as error:
+        if error.name not in _ONLY_POSIX:
+            raise
+        click.echo(
+            f"reprobundle: this verb needs Linux or macOS: there is no {error.name} "
+            "here; inspect, verify, report, diff, extract and cat work everywhere",
+            err=True,
+        )
         return EXIT_BAD_CALL
     except MemoryError:
         click.echo(

@@ -19,6 +19,7 @@ import msgspec
 
 from reprobundle.errors import LimitError
 from reprobundle.format import limits
+from reprobundle.format.positions import write_at
 from reprobundle.format.write_behind import WriteBehind
 
 LOCAL = struct.Struct("<IHHHHHIIIHH")
@@ -324,9 +325,9 @@ class ArchiveWriter:
 
 def write_all(descriptor: int, data: bytes, offset: int) -> None:
     """Write all of `data` from `offset` on."""
-    written = os.pwrite(descriptor, data, offset)
+    written = write_at(descriptor, data, offset)
     while written < len(data):
-        written += os.pwrite(descriptor, memoryview(data)[written:], offset + written)
+        written += write_at(descriptor, memoryview(data)[written:], offset + written)
 
 
 def combine_crc32(first: int, second: int, second_bytes: int) -> int:

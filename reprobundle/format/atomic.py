@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from reprobundle.errors import EnvironmentUnusableError
-from reprobundle.format.exclusive import has_name, try_lock
+from reprobundle.format.exclusive import HAS_LOCKS, has_name, try_lock
+from reprobundle.format.positions import flags
+
+if HAS_LOCKS:
+    import fcntl
 
 
 @contextlib.contextmanager
@@ -31,18 +34,27 @@ def replacing(target: Path, *, durable: bool = True) -> Iterator[int]:
     """
     with explained(f"cannot write {str(target)!r}"):
         temporary, descriptor = _open_part(target)
+        is_open = True
         try:
             try:
                 yield descriptor
                 if durable:
                     sync(descriptor)
+                if not HAS_LOCKS:
+                    # Windows gives no open file another name.
+                    os.close(descriptor)
+                    is_open = False
                 # Still locked: until it has its name, nobody takes it for a leftover.
                 temporary.replace(target)
             except BaseException:
+                if is_open and not HAS_LOCKS:
+                    os.close(descriptor)
+                    is_open = False
                 temporary.unlink(missing_ok=True)
                 raise
         finally:
-            os.close(descriptor)
+            if is_open:
+                os.close(descriptor)
         if durable:
             sync_folder(target.parent)
 
@@ -71,10 +83,10 @@ def _open_part(target: Path) -> tuple[Path, int]:
     name is taken only while another process writes the same target, or for a file that
     is not simply ours.
     """
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    mode = flags("O_RDWR", "O_CREAT", "O_NOFOLLOW", "O_NONBLOCK")
     usual = part_path(target)
     with contextlib.suppress(OSError):
-        descriptor = os.open(usual, flags, 0o666)
+        descriptor = os.open(usual, mode, 0o666)
         try:
             if try_lock(descriptor) and _is_ours(descriptor, usual):
                 os.ftruncate(descriptor, 0)
@@ -84,7 +96,7 @@ def _open_part(target: Path) -> tuple[Path, int]:
             raise
         os.close(descriptor)
     other = target.with_name(f".reprobundle-{os.urandom(8).hex()}.part")
-    return other, os.open(other, flags | os.O_EXCL, 0o666)
+    return other, os.open(other, mode | os.O_EXCL, 0o666)
 
 
 def _is_ours(descriptor: int, path: Path) -> bool:
@@ -117,7 +129,7 @@ def unusable(what: str, error: OSError) -> EnvironmentUnusableError:
 
 def sync(descriptor: int) -> None:
     """Wait until a file is on the disk."""
-    if hasattr(fcntl, "F_FULLFSYNC"):
+    if HAS_LOCKS and hasattr(fcntl, "F_FULLFSYNC"):
         # On macOS fsync leaves the data in the drive's own cache.
         with contextlib.suppress(OSError):
             fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
@@ -126,8 +138,10 @@ def sync(descriptor: int) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    """Wait until the names in a folder are on the disk, where it can be asked for."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return  # Windows opens no folders
+    descriptor = os.open(folder, flags("O_RDONLY"))
     try:
         os.fsync(descriptor)
     finally:

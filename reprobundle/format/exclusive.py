@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from pathlib import Path
 
-from reprobundle.errors import BadCallError
+from reprobundle.errors import BadCallError, EnvironmentUnusableError
+from reprobundle.format.positions import flags
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    HAS_LOCKS = False
+else:
+    HAS_LOCKS = True
 
 LOCK_SECONDS = 60.0
 """How long a change waits for that of another process, which takes a moment."""
@@ -22,11 +29,17 @@ def open_exclusively(path: Path) -> int:
 
     Raises:
         BadCallError: Another process changes the file, and does not come to an end.
+        EnvironmentUnusableError: This system has no such locks.
         OSError: As the system does.
     """
+    if not HAS_LOCKS:
+        raise EnvironmentUnusableError(
+            f"{path.name} cannot be changed here: this system has no locks for it",
+            advice="change it on Linux or macOS; reading it works everywhere",
+        )
     deadline = time.monotonic() + LOCK_SECONDS
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = os.open(path, flags("O_RDWR"))
         try:
             _lock(descriptor, path, deadline)
             if has_name(descriptor, path):
@@ -49,6 +62,8 @@ def _lock(descriptor: int, path: Path, deadline: float) -> None:
 
 def try_lock(descriptor: int) -> bool:
     """Lock an open file or folder, unless another process has; return whether."""
+    if not HAS_LOCKS:
+        return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

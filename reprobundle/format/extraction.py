@@ -16,15 +16,17 @@ from reprobundle.errors import (
 )
 from reprobundle.format.atomic import explained
 from reprobundle.format.content import Content
+from reprobundle.format.creatable import check_creatable, this_system
 from reprobundle.format.frames import Span
 from reprobundle.format.manifest import MANIFEST_PATH
 from reprobundle.format.parallel import in_order
+from reprobundle.format.positions import flags
 
 if TYPE_CHECKING:
     from reprobundle.format.reader import Bundle
 
 INLINE_BYTES = 4 << 20
-_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_FLAGS = flags("O_WRONLY", "O_CREAT", "O_EXCL", "O_NOFOLLOW")
 
 
 def extract(
@@ -60,8 +62,10 @@ def extract(
             f"{str(into)!r} exists already", advice="name a folder that does not"
         )
     with explained(f"cannot extract into {str(into)!r}"):
-        _check_room(into.parent, sum(content.size_bytes for content in contents))
         temporary = into.parent / f".reprobundle-{os.urandom(8).hex()}.part"
+        for folder in (temporary, into):
+            check_creatable(wanted, folder.absolute(), this_system())
+        _check_room(into.parent, sum(content.size_bytes for content in contents))
         temporary.mkdir(mode=0o700)
         try:
             _write_files(bundle, contents, temporary, progress or (lambda _: None))

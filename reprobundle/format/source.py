@@ -9,6 +9,7 @@ from typing import Protocol
 
 from reprobundle.errors import NotABundleError
 from reprobundle.format.atomic import explained
+from reprobundle.format.positions import read_at
 
 _READ_BYTES = 1 << 30
 """What one call of the system gives at most, with room to spare."""
@@ -76,7 +77,7 @@ class LocalFile:
         Raises:
             ValueError: The file was closed.
         """
-        return os.pread(self._file.fileno(), min(count, _READ_BYTES), offset)
+        return read_at(self._file.fileno(), min(count, _READ_BYTES), offset)
 
     def fetch_all(self) -> None:
         """Do nothing: all bytes are here."""

@@ -23,6 +23,7 @@ from reprobundle.format.atomic import unusable
 from reprobundle.format.digests import digest_bytes
 from reprobundle.format.manifest import Member, Role
 from reprobundle.format.parallel import in_order
+from reprobundle.format.positions import flags, read_at
 
 BATCH_COUNT = 32
 BATCH_BYTES = 1 << 20
@@ -119,7 +120,7 @@ class _Content:
         """Open the file, if it is one."""
         if isinstance(self.content, Path):
             try:
-                self.descriptor = os.open(self.content, os.O_RDONLY | os.O_CLOEXEC)
+                self.descriptor = os.open(self.content, flags("O_RDONLY"))
             except OSError as error:
                 raise self.unreadable(error) from error
 
@@ -149,9 +150,9 @@ class _Content:
             return self.content[offset : offset + count]
         least = min(count, self.size_bytes - offset)
         try:
-            data = os.pread(self.descriptor, count, offset)
+            data = read_at(self.descriptor, count, offset)
             while 0 < len(data) < least:
-                more = os.pread(self.descriptor, count - len(data), offset + len(data))
+                more = read_at(self.descriptor, count - len(data), offset + len(data))
                 if not more:
                     break
                 data += more

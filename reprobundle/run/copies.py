@@ -6,7 +6,6 @@ line for each copy, and one more when it is seen to be gone. Nothing is ever rew
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
@@ -164,6 +163,9 @@ def _day_in(days: int) -> str:
 
 
 def _append(copy: Copy) -> None:
+    # Not at the top: `extract` imports this module, on Windows too.
+    import fcntl
+
     path = log_path()
     with explained(f"a copy of data cannot be noted in {str(path)!r}"):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

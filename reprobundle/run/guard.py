@@ -10,7 +10,6 @@ on every system.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import signal
@@ -124,6 +123,9 @@ def _signal(pids: set[int], number: signal.Signals) -> None:
 
 def remove_unlocked(path: Path) -> None:
     """Remove a file that was being written, unless somebody else writes it by now."""
+    # Not at the top: `inspect` imports this module, on Windows too.
+    import fcntl
+
     with contextlib.suppress(OSError):
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
