@@ -84,19 +84,28 @@ def _open_part(target: Path) -> tuple[Path, int]:
     is not simply ours.
     """
     mode = flags("O_RDWR", "O_CREAT", "O_NOFOLLOW", "O_NONBLOCK")
-    usual = part_path(target)
+    if HAS_LOCKS:
+        usual = part_path(target)
+        descriptor = _open_leftover(usual, mode)
+        if descriptor is not None:
+            return usual, descriptor
+    other = target.with_name(f".reprobundle-{os.urandom(8).hex()}.part")
+    return other, os.open(other, mode | os.O_EXCL, 0o666)
+
+
+def _open_leftover(usual: Path, mode: int) -> int | None:
+    """Return the usual file emptied, unless somebody writes it or it is not ours."""
     with contextlib.suppress(OSError):
         descriptor = os.open(usual, mode, 0o666)
         try:
             if try_lock(descriptor) and _is_ours(descriptor, usual):
                 os.ftruncate(descriptor, 0)
-                return usual, descriptor
+                return descriptor
         except BaseException:
             os.close(descriptor)
             raise
         os.close(descriptor)
-    other = target.with_name(f".reprobundle-{os.urandom(8).hex()}.part")
-    return other, os.open(other, mode | os.O_EXCL, 0o666)
+    return None
 
 
 def _is_ours(descriptor: int, path: Path) -> bool:
