@@ -110,6 +110,7 @@ class Packed:
         unread: Project files that are in the bundle, and nothing was seen to read them.
         excluded: Files that are not in the bundle because the author said so.
         data: What its policy says may be done with the data; None for nothing.
+        unmet: Numbers of the author's claims that the runs do not hold or not meet.
     """
 
     path: Path
@@ -122,3 +123,4 @@ class Packed:
     truth: Record | None = None
     counterparts: tuple[Record, ...] = ()
     data: DataRules | None = None
+    unmet: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from reprobundle.errors import BadCallError
 from reprobundle.format.atomic import part_path
 from reprobundle.format.record import Record
 from reprobundle.format.writer import SealedBundle
+from reprobundle.pack.claimed import unmet_claims
 from reprobundle.pack.further_devices import counterpart_passes
 from reprobundle.pack.job import PackJob, Say
 from reprobundle.pack.options import Packed, PackOptions
@@ -54,16 +55,28 @@ def pack(
         job = PackJob(options, policy, prepared, folder, say)
         try:
             runs, sealed = _made(job, options, progress)
+            unmet = tuple(unmet_claims(policy, runs))
         finally:
             prepared.end()
+    return _packed(options, job, runs, sealed, unmet=unmet)
+
+
+def _packed(
+    options: PackOptions,
+    job: PackJob,
+    runs: list[Assembled],
+    sealed: SealedBundle,
+    *,
+    unmet: tuple[str, ...],
+) -> Packed:
+    """Return what the caller wants to know of a bundle that was written."""
+    main = runs[0].record.claim
     return Packed(
         path=options.output,
         sealed=sealed,
         reference=runs[0].record,
         repeats=tuple(
-            record
-            for record in _of_role(runs, "repeat")
-            if record.claim == runs[0].record.claim
+            record for record in _of_role(runs, "repeat") if record.claim == main
         ),
         counterparts=tuple(
             record
@@ -72,9 +85,10 @@ def pack(
         ),
         truth=next(iter(_of_role(runs, "truth")), None),
         repeatable=job.repeatable,
+        unmet=unmet,
         unread=_unread(sealed, runs),
-        excluded=tuple(sorted(prepared.withholding.excluded)),
-        data=rules_of(policy),
+        excluded=tuple(sorted(job.prepared.withholding.excluded)),
+        data=rules_of(job.policy),
     )
 
 

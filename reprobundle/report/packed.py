@@ -47,6 +47,8 @@ def _told(packed: Packed) -> Iterator[tuple[str, str, Style]]:
                 _remark(remark),
                 "bad" if remark.severity == "failure" else "warn",
             )
+    for words in packed.unmet:
+        yield "claim", words, "warn"
     if packed.unread:
         yield "unread", unread_words(packed.unread), "dim"
     if record.left_out:

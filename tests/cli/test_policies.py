@@ -140,6 +140,26 @@ def repeated(tmp_path_factory):
     return target
 
 
+def test_a_claim_that_its_own_run_does_not_meet_is_told_when_it_is_packed(tmp_path):
+    (tmp_path / "run.py").write_text(ENDS)
+    bands = [
+        {"metric": "loss.csv#loss", "most": 0.5},
+        {"metric": "loss.csv#accuracy", "least": 0.5},
+        {"metric": "loss.csv#step", "least": 1},
+    ]
+    policy = written(tmp_path, claims=[{"name": "main", "bands": bands}])
+    call = ("pack", "-o", tmp_path / "x.rpb.zip", "--passes", "measured", "--policy")
+    done = reprobundle(*call, policy.name, "--", "python", "run.py", cwd=tmp_path)
+    assert done.status == 0, done.err
+    told = [line for line in done.out.splitlines() if line.startswith("claim ")]
+    assert "loss.csv#loss is 1.000" in told[0]
+    assert "lies outside its own band" in " ".join(done.out.split())
+    assert "the run holds no number loss.csv#accuracy: its outputs are loss.csv" in (
+        " ".join(done.out.split())
+    )
+    assert "loss.csv#step" not in done.out
+
+
 @pytest.mark.parametrize(
     ("options", "result", "status"),
     [((), "same", 11), (("--device", "cpu"), "other", 10)],
