@@ -62,7 +62,7 @@ BUDGET_SECONDS = {
     "cuda": 60,
     "examples": 60,
     "export": 20,
-    "format": 40,
+    "format": 55,
     "hostile": 60,
     "handoff": 80,
     "outputs": 20,
