@@ -169,7 +169,7 @@ def test_a_minimal_script_takes_the_place_of_the_one_that_ran(replayed, tmp_path
 
 
 def test_a_secret_is_refused_by_line_and_never_shown(replayed, tmp_path):
-    token = "ghp_" + "x7Kq9ZtR2mWc5VbN8sLd3FgH6jPy1AeU4oQi"
+    token = "ghp_" + "x7Kq9ZtR2mWc5VbN8sLd" + "3FgH6jPy1AeU4oQi"
     (tmp_path / "small.py").write_text(f"x = 1\nTOKEN = {token!r}\n")
     call = ("issue", replayed, "--snippet", tmp_path / "small.py")
     done = reprobundle(*call)

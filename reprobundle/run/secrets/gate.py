@@ -11,6 +11,7 @@ from reprobundle.format.record import Remark
 from reprobundle.format.writer import Source
 from reprobundle.run.project import Stage
 from reprobundle.run.secrets.assignments import PASSWORD, SECRET
+from reprobundle.run.secrets.drawn import DRAWN
 from reprobundle.run.secrets.scan import (
     HOME,
     PERSONAL,
@@ -20,7 +21,9 @@ from reprobundle.run.secrets.scan import (
 )
 from reprobundle.run.secrets.shapes import SHAPES
 
-KINDS = frozenset({*(shape.kind for shape in SHAPES), SECRET, PASSWORD, PERSONAL})
+KINDS = frozenset(
+    {*(shape.kind for shape in SHAPES), SECRET, PASSWORD, DRAWN, PERSONAL}
+)
 MOST_NAMED = 8
 # The remark about a place that was let through.
 ALLOWED = "sensitive-allowed"

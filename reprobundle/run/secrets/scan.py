@@ -8,10 +8,12 @@ and metadata stand at the start, and numbers do not look like tokens.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from reprobundle.run.secrets.assignments import found_assignments
+from reprobundle.run.secrets.drawn import found_drawn
 from reprobundle.run.secrets.personal import personal_columns
 from reprobundle.run.secrets.shapes import found_shapes
 
@@ -71,7 +73,8 @@ def scan_text(path: str, text: bytes, *, first_line: int = 1) -> list[Sensitive]
         text: Content or a window of it.
         first_line: Number of its first line.
     """
-    spans = _merged(sensitive_spans(text, is_settings=_is_settings(path)))
+    named = sensitive_spans(text, is_settings=_is_settings(path))
+    spans = _merged(chain(named, found_drawn(path, text)))
     found = []
     line, seen = first_line, 0
     for kind, start, _ in spans:
