@@ -338,6 +338,10 @@ class MissingMemberError(BundleError):
     """A member that the manifest lists, or that was asked for, is not there."""
 
 
+class AbsentMemberError(MissingMemberError):
+    """A member lies in the other part of the bundle, which is not here."""
+
+
 class UnreadableOutputError(ReprobundleError):
     """An output's content is not what its format promises.
 

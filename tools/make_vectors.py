@@ -51,6 +51,7 @@ NOT_BY_VECTOR: dict[str, str] = {
     "R-4.31": "It is about what a caller asks for, not about a file.",
     "R-4.32": "It is about the journal beside a file.",
     "R-4.40": "It is about a text, and a vector is a file.",
+    "R-4.42": "It is about two files together.",
     "R-6.1": "A document is stored as it is, so one above the limit has 64 MiB.",
     "R-6.8": "A manifest of more than 100,000 members has 20 MB; that too many bytes "
     "are refused has a vector.",

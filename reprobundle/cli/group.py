@@ -31,6 +31,8 @@ VERBS = {
     "inspect": "inspect",
     "check": "check",
     "export": "export",
+    "split": "split",
+    "join": "split",
     "wheels": "wheels",
     "diff": "diff",
     "scan": "scan",

@@ -20,13 +20,12 @@ DEVICES = ("as-is", "cpu", "cuda", "mps")
 
 bundle_argument = click.argument("bundle", type=local_path)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+DESTINATIONS = ("github-issue", "pytorch-issue", "zenodo", "huggingface", "paper")
 destinations_option = click.option(
     "--for",
     "destinations",
     multiple=True,
-    type=click.Choice(
-        ("github-issue", "pytorch-issue", "zenodo", "huggingface", "paper")
-    ),
+    type=click.Choice(DESTINATIONS),
     help="Where it is to be attached; what it takes there is compared with it.",
 )
 allow_option = click.option(

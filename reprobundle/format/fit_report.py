@@ -65,6 +65,7 @@ class FitResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         findings: What it asks.
         offers: What can be left out, largest first; empty where it fits.
         enough: Whether all that is offered would make it fit.
+        can_be_split: Whether a first part would fit that holds what is needed.
     """
 
     destination: str
@@ -74,6 +75,7 @@ class FitResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     findings: tuple[FitFinding, ...]
     offers: tuple[Offer, ...] = ()
     enough: bool = True
+    can_be_split: bool = False
 
 
 class FitReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

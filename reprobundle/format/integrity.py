@@ -69,7 +69,8 @@ def check_digests(
         workers: Threads; None for one per core.
         progress: Called in this thread with the number of plain bytes just checked.
     """
-    contents = [bundle.content(path) for path in bundle.members]
+    here = (path for path in bundle.members if path not in bundle.absent)
+    contents = [bundle.content(path) for path in here]
     contents += _record_contents(bundle)
     if deep:
         contents.append(bundle.content(MANIFEST_PATH))

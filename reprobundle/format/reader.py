@@ -11,6 +11,7 @@ from types import MappingProxyType, TracebackType
 from typing import BinaryIO, TypeVar, cast
 
 from reprobundle.errors import (
+    AbsentMemberError,
     BundleError,
     DocumentError,
     LimitError,
@@ -46,6 +47,7 @@ from reprobundle.format.pairing import (
     pair_members,
     record_id,
 )
+from reprobundle.format.part import PART_PATH, Part, decode_part
 from reprobundle.format.source import ByteSource, Place, open_source, read_exactly
 from reprobundle.format.structure import (
     Directory,
@@ -101,7 +103,7 @@ class ReplayFile:
         self.entries = tuple(entries)
         self._file = file
         unsealed = entries[sealed_count:]
-        self._replays = group_replays(unsealed)
+        self._replays = group_replays(_behind_part(unsealed, sealed_count))
         if not sealed_count and not self._replays:
             raise NotABundleError("a ZIP file without a replay", rule="R-4.27")
         self._unsealed = {
@@ -210,6 +212,8 @@ class Bundle(ReplayFile):
         signatures: Names of the unsealed files below ``signatures/``.
         acceptance_ids: Ids of the attached acceptance records, in that order too.
         interrupted: As in `ReplayFile`.
+        part: What it says about the other part, if it is a part of a bundle.
+        absent: The members that lie in the other part; `content` refuses them.
     """
 
     def __init__(
@@ -241,7 +245,9 @@ class Bundle(ReplayFile):
         self.members: Mapping[str, Member] = MappingProxyType(
             {member.path: member for member in members}
         )
-        self._sealed = pair_members(file, members, entries[:position])
+        self.part: Part | None = self._read_part()
+        self.absent = frozenset(self.part.absent if self.part else ())
+        self._sealed = self._paired(members, entries[:position])
         self._manifest = content._replace(digest=self.id)
 
     def read(self, path: str, *, limit_bytes: int = limits.DOCUMENT_BYTES) -> bytes:
@@ -282,9 +288,40 @@ class Bundle(ReplayFile):
         """
         if path == MANIFEST_PATH:
             return self._manifest
+        if path in self.absent:
+            raise self._elsewhere(path)
         if path not in self._sealed:
             raise MissingMemberError(f"no member {path!r}", rule="R-4.31")
         return self._given_out(self._sealed[path])
+
+    def _paired(
+        self, members: Sequence[Member], entries: Sequence[Entry]
+    ) -> dict[str, Content]:
+        """Return the content of each member that has to be here."""
+        for entry in entries:
+            is_member = entry.name in self.members
+            path = entry.name if is_member else entry.name.removesuffix(".zst")
+            if path in self.absent:
+                message = f"{PART_PATH} says that it lies in the other part"
+                raise StructureError(message, rule="R-4.41", where=entry.name)
+        here = [member for member in members if member.path not in self.absent]
+        return pair_members(self._file, here, entries)
+
+    def _read_part(self) -> Part | None:
+        if PART_PATH not in self._unsealed:
+            return None
+        data = self.read_unsealed(PART_PATH)
+        return decode_part(data, self.id, self.manifest.members)
+
+    def _elsewhere(self, path: str) -> AbsentMemberError:
+        other = self.part.other if self.part else None
+        where = f"{other.name!r} (blake3 {other.blake3[:12]}…)" if other else "part 1"
+        return AbsentMemberError(
+            f"this is one part of a bundle, and the member lies in the other, {where}",
+            rule="R-4.41",
+            where=path,
+            advice="put both together with: reprobundle join PART1 PART2 -o BUNDLE",
+        )
 
     def _given_out(self, content: Content) -> Content:
         if not self.proven:
@@ -385,6 +422,14 @@ def open_any(path: Path) -> ReplayFile:
             return open_replay_file(path)
         except NotABundleError:
             raise error from None
+
+
+def _behind_part(unsealed: Sequence[Entry], sealed_count: int) -> Sequence[Entry]:
+    """Return the entries outside the seal without the one that makes a file a part."""
+    if sealed_count and unsealed and unsealed[0].name == PART_PATH:
+        check_aligned(unsealed[0])
+        return unsealed[1:]
+    return unsealed
 
 
 def _prove(source: ByteSource, directory: Directory) -> list[Entry]:

@@ -58,7 +58,8 @@ RULES: dict[str, str] = {
     "R-4.14": "Entry names are UTF-8.",
     "R-4.15": (
         "The file holds manifest.json, and for every member that the manifest lists an "
-        "entry with its path, or with its path and .zst behind it."
+        "entry with its path, or with its path and .zst behind it; a part of a bundle "
+        "(R-4.41) for those that it does not name as absent."
     ),
     "R-4.16": "Every entry before manifest.json belongs to a member of the manifest.",
     "R-4.17": (
@@ -94,7 +95,8 @@ RULES: dict[str, str] = {
     "R-4.25": "The content of a member has the BLAKE3 digest that the manifest states.",
     "R-4.26": (
         "Every entry behind manifest.json is signatures/NAME or acceptance/ID.json, or "
-        "lies in replays/ID/, where ID is 64 lower-case hexadecimal digits."
+        "lies in replays/ID/, where ID is 64 lower-case hexadecimal digits; of a part "
+        "the first one is part.json."
     ),
     "R-4.27": (
         "The entries of a replay lie side by side, record.json first and the others "
@@ -128,6 +130,17 @@ RULES: dict[str, str] = {
         "each line with its number and a checksum of both; a reader refuses a text of "
         "which a line is missing, cut or changed, and says which, and one whose file "
         "does not have the digest or the id that it states."
+    ),
+    "R-4.41": (
+        "A file that lacks members of its manifest is a part: directly behind "
+        "manifest.json lies part.json, which names the id of the bundle and, in layout "
+        "order, exactly the members that lie in the other part, at least one; the "
+        "first part, and only that, states name, size and digest of the other."
+    ),
+    "R-4.42": (
+        "Two parts are joined only if they name the same bundle, every member lies in "
+        "exactly one of them, and the second has the size and the digest that the "
+        "first states; the result is, byte for byte, the bundle that was split."
     ),
     # Names
     "R-5.1": "A name is not empty.",

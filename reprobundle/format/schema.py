@@ -23,6 +23,7 @@ from reprobundle.format.fit_report import FitReport
 from reprobundle.format.forecast_report import ForecastReport
 from reprobundle.format.lock import Lock
 from reprobundle.format.manifest import Manifest
+from reprobundle.format.part import Part
 from reprobundle.format.policy import Policy
 from reprobundle.format.record import MemorySeries, Record
 from reprobundle.format.scan_report import ScanReport
@@ -33,6 +34,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # File stem → the type, and the sentence that says what the document is.
 DOCUMENTS: dict[str, tuple[type, str]] = {
     "manifest": (Manifest, "manifest.json: every sealed member and its digests"),
+    "part": (Part, "part.json: which members lie in the other part of a bundle"),
     "record": (Record, "record.json: one run of a command"),
     "policy": (Policy, "policy.json: what counts as the same result"),
     "lock": (Lock, "lock/environment.json: the live environment of the run"),

@@ -7,11 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reprobundle.errors import EnvironmentUnusableError
+from reprobundle.format.manifest import Role
 from reprobundle.format.reader import extract, open_bundle
 from reprobundle.replay.draw_source import kept_draws
 from reprobundle.replay.plan import ReplayPlan
 from reprobundle.run.project import Stage
 from reprobundle.verify.sealed import POLICY
+
+NEEDED_ROLES: frozenset[Role] = frozenset({"project", "input", "stand-in", "external"})
+"""Roles of the members that a replay starts from."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -51,9 +55,7 @@ def extract_files(bundle_path: Path, plan: ReplayPlan, folder: Path) -> Extracte
             )
         members = bundle.members
         wanted = [
-            member.path
-            for member in members.values()
-            if member.role in {"project", "input", "stand-in", "external"}
+            member.path for member in members.values() if member.role in NEEDED_ROLES
         ]
         extract(bundle, raw, paths=[*wanted, *kept_draws(plan)])
         sealed = {

@@ -214,7 +214,8 @@ def _restarts(sealed: Sequence[PlannedRun]) -> Iterator[PlannedRun]:
 
 
 def _optional(bundle: Bundle, path: str) -> bytes | None:
-    return bundle.read(path) if path in bundle.members else None
+    is_here = path in bundle.members and path not in bundle.absent
+    return bundle.read(path) if is_here else None
 
 
 def _feasible(

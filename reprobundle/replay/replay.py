@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from reprobundle.errors import BadCallError, DigestError, EnvironmentUnusableError
+from reprobundle.format.lock import PYLOCK_MEMBER
 from reprobundle.format.reader import Bundle, check_digests, open_bundle
 from reprobundle.replay.data_use import data_use
+from reprobundle.replay.extracted import NEEDED_ROLES
 from reprobundle.replay.job import ReplayJob, Say
 from reprobundle.replay.options import Replayed, ReplayOptions
 from reprobundle.replay.plan import ReplayPlan, make_plan
@@ -40,6 +42,7 @@ def inspect_plan(options: ReplayOptions) -> ReplayPlan:
         )
     with open_bundle(options.bundle) as bundle:
         _require_intact(bundle)
+        _require_here(bundle, options)
         plan = make_plan(
             bundle,
             passes=options.passes,
@@ -58,6 +61,18 @@ def _own_folder(use: DataUse) -> Iterator[Path]:
         use.copied("run", folder)
         yield folder
     use.removed(folder)
+
+
+def _require_here(bundle: Bundle, options: ReplayOptions) -> None:
+    """Refuse one part of a bundle that lacks what this replay needs.
+
+    Raises:
+        AbsentMemberError: It lies in the other part.
+    """
+    for path in bundle.absent:
+        is_lock = path == PYLOCK_MEMBER and options.environment == "fresh"
+        if is_lock or bundle.members[path].role in NEEDED_ROLES:
+            bundle.content(path)
 
 
 def _require_intact(bundle: Bundle) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from reprobundle.format.fit_report import (
@@ -31,12 +32,14 @@ def render_fit(
     told = f"{report.file}  {report.size_bytes:,} bytes  {report.bundle}"
     lines += paragraph(screen, "bundle", told, whole=True)
     for one in report.destinations:
-        lines += [BLANK, *_destination(screen, one, verbose=verbose)]
+        lines += [BLANK, *_destination(screen, report.file, one, verbose=verbose)]
     lines += [BLANK, *_summary(screen, report)]
     return screen.text(lines)
 
 
-def _destination(screen: Screen, one: FitResult, *, verbose: bool) -> Iterator[Line]:
+def _destination(
+    screen: Screen, file: str, one: FitResult, *, verbose: bool
+) -> Iterator[Line]:
     yield from paragraph(screen, one.destination, one.title, style="strong")
     yield from table(screen, _LIMITS, [_finding(screen, item) for item in one.findings])
     for item in one.findings if verbose else ():
@@ -48,6 +51,9 @@ def _destination(screen: Screen, one: FitResult, *, verbose: bool) -> Iterator[L
     for offer in one.offers:
         yield from _offer(screen, offer)
     yield from _together(screen, one)
+    if one.can_be_split:
+        command = f"reprobundle split {shlex.quote(file)} --for {one.destination}"
+        yield from unbroken(screen, "or", command)
 
 
 def _finding(screen: Screen, one: FitFinding) -> Row:

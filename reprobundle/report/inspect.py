@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from reprobundle.format.citation import citation_of
 from reprobundle.format.manifest import Member
+from reprobundle.format.part import Part
 from reprobundle.format.record import Record
 from reprobundle.report import text
 from reprobundle.report.cited import citation_rows
@@ -88,6 +89,8 @@ def _identity(bundle: BundleView, screen: Screen) -> list[Line]:
     lines += flow(
         screen, "file", [(Span(text.size(bundle.size_bytes)),), (Span(version),)]
     )
+    if bundle.part is not None:
+        lines += paragraph(screen, "part", _part_words(bundle.part), style="warn")
     intent = bundle.policy.intent
     for label, words in (("purpose", intent.purpose), ("scenario", intent.scenario)):
         lines += paragraph(screen, label, words or "not stated")
@@ -97,6 +100,15 @@ def _identity(bundle: BundleView, screen: Screen) -> list[Line]:
             lines += paragraph(screen, label, words)
         lines += _made(bundle, bundle.runs[0].record, screen)
     return lines
+
+
+def _part_words(part: Part) -> str:
+    other = part.other
+    where = f"{other.name}, blake3 {other.blake3}" if other else "part 1"
+    named = ", ".join(part.absent[:4])
+    more = f" and {len(part.absent) - 4:,} more" if len(part.absent) > 4 else ""
+    count = text.plural(len(part.absent), "member")
+    return f"{part.number} of 2: {count} in {where}: {named}{more}"
 
 
 def _made(bundle: BundleView, record: Record, screen: Screen) -> list[Line]:

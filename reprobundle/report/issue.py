@@ -254,10 +254,18 @@ def _check(page: Page, inline: bool) -> str:
         f"reprobundle verify {source} --expect-id {report.bundle}",
         f"reprobundle replay {name}",
     ]
+    if inline:
+        commands[2:] = [f"reprobundle join - -o {name}", *commands[2:]]
     rows = [
         ("bundle", f"{code(report.file)}, {page.size_bytes:,} bytes ({how})"),
         ("id", code(report.bundle)),
         ("verify says", f"{report.verdict} (exit {report.exit_status})"),
     ]
+    rows += [("because", code(reason)) for reason in _gaps(page)]
     block = fenced("\n".join(commands), "sh")
     return f"### Check it\n\n{table(('', ''), rows)}\n\n{block}"
+
+
+def _gaps(page: Page) -> Sequence[str]:
+    """Return why nothing is decided, where no replay says it already."""
+    return () if page.replays else page.report.reasons[:MOST_REASONS]

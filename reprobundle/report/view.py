@@ -16,6 +16,7 @@ from reprobundle.errors import BundleError
 from reprobundle.format.canonical import decode
 from reprobundle.format.lock import LOCK_MEMBER, Lock
 from reprobundle.format.manifest import Manifest
+from reprobundle.format.part import Part
 from reprobundle.format.policy import Policy
 from reprobundle.format.reader import Bundle
 from reprobundle.format.record import Count, MemorySample, MemorySeries, Record
@@ -91,6 +92,7 @@ class BundleView(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         unread: Files of the project that no run was seen to read, by their names.
         not_checked: What was not read for this view, and so not compared with what
             was sealed.
+        part: Which members are not here, if the file is one part of a bundle.
     """
 
     schema: Literal["reprobundle/view/1"] = "reprobundle/view/1"
@@ -106,6 +108,7 @@ class BundleView(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     unread: tuple[str, ...] = ()
     acceptances: tuple[str, ...] = ()
     not_checked: tuple[str, ...] = ()
+    part: Part | None = None
 
 
 def view(bundle: Bundle) -> BundleView:
@@ -133,6 +136,7 @@ def view(bundle: Bundle) -> BundleView:
         replays=tuple(_replay(bundle, replay_id) for replay_id in bundle.replay_ids),
         signatures=bundle.signatures,
         acceptances=bundle.acceptance_ids,
+        part=bundle.part,
         unread=tuple(path.removeprefix("project/") for path in unread),
         not_checked=tuple(_not_checked(bundle, _read_members(bundle, runs))),
     )

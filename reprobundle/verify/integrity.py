@@ -76,6 +76,25 @@ def check_opened(bundle: Bundle) -> Iterator[Finding]:
     yield finding("manifest", "pass")
     yield finding("member-names", "pass", f"{count:,} members")
     yield finding("membership", "pass", f"{count:,} members")
+    if bundle.part is not None:
+        yield _absent(bundle)
+
+
+def _absent(bundle: Bundle) -> Finding:
+    """Return the finding about a part: what of the bundle was not looked at."""
+    size_bytes = sum(bundle.members[path].size_bytes for path in bundle.absent)
+    named = ", ".join(sorted(bundle.absent)[:4])
+    more = f" and {len(bundle.absent) - 4:,} more" if len(bundle.absent) > 4 else ""
+    other = bundle.part.other if bundle.part else None
+    where = f"in {other.name}, blake3 {other.blake3}" if other else "in part 1"
+    return finding(
+        "all-parts",
+        "not-checked",
+        f"this is one part of a bundle: {len(bundle.absent):,} of "
+        f"{len(bundle.members):,} members ({size_bytes:,} bytes) lie {where}: "
+        f"{named}{more}",
+        advice="reprobundle join PART1 PART2 -o BUNDLE",
+    )
 
 
 def check_sealed_digests(
@@ -109,9 +128,10 @@ def check_sealed_digests(
             got=damage.got,
             advice="obtain the bundle again",
         )
-    chunked = sum(bool(member.chunks) for member in bundle.members.values())
+    here = [one for path, one in bundle.members.items() if path not in bundle.absent]
+    chunked = sum(bool(member.chunks) for member in here)
     if not damages:
-        yield finding("member-digest", "pass", f"{len(bundle.members):,} members")
+        yield finding("member-digest", "pass", f"{len(here):,} members")
     if not chunked:
         yield finding("chunk-digests", "not-applicable", "no member has chunks")
     elif deep and not damages:

@@ -60,6 +60,13 @@ EVERY_ITEM: tuple[Item, ...] = (
         "A member is listed but absent, or present but not listed.",
         _TAMPERED,
     ),
+    Item(
+        "all-parts",
+        "V3",
+        "The file is one part of a bundle; made for a part only. The members in the "
+        "other part were not looked at.",
+        _UNKNOWN,
+    ),
     Item("member-digest", "V4", "A sealed member's content was altered.", _TAMPERED),
     Item("chunk-digests", "V4", "A chunk does not have its digest.", _TAMPERED),
     Item(

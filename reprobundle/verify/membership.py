@@ -86,8 +86,8 @@ def _sealed_run(bundle: Bundle, number: int, record: Record) -> Iterator[Finding
             )
     yield from _whole(top, record)
     yield from check_references("run-members", bundle, top, record)
-    if record.memory.series in there:
-        where = top + record.memory.series
+    where = top + record.memory.series
+    if record.memory.series in there and where not in bundle.absent:
         yield from check_series("run-members", where, bundle.read(where), record)
     for read in record.reads:
         held = bundle.members.get(read.member) if read.member else None

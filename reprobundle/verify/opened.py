@@ -18,6 +18,7 @@ from reprobundle.verify.integrity import (
     check_sealed_digests,
 )
 from reprobundle.verify.membership import check_run_members
+from reprobundle.verify.parts import as_far_as_here, without_absent
 from reprobundle.verify.replays import read_replay
 from reprobundle.verify.restart import Restarted
 from reprobundle.verify.restarted import restarted_at_packing, restarted_replay
@@ -114,6 +115,7 @@ def read_opened(
     found.findings += about
     if opened.sealed is not None:
         found.findings += check_run_members(bundle, opened.sealed.runs)
+        opened.sealed = as_far_as_here(bundle, opened.sealed)
     sources = list(dict.fromkeys((bundle, source)))
     for one in sources:
         _read_replays(opened, one, asked, found)
@@ -135,7 +137,8 @@ def _read_replays(
         record, about = read_replay(opened.bundle, source, replay_id)
         found.findings += about
         if record is not None:
-            opened.sort(Replay(replay_id, record, source), only=asked.only)
+            known = without_absent(opened.bundle, record, f"replays/{replay_id}/")
+            opened.sort(Replay(replay_id, known, source), only=asked.only)
 
 
 def _examine_signatures(

@@ -8,6 +8,7 @@ from tests.conformance import container_files as files
 from tests.conformance.case import INTEGRITY, Case
 from tests.conformance.container_files import COMPLETE, DEEP, TARGET
 from tests.conformance.documents import again
+from tests.conformance.signature_files import armoured, signature
 from tests.conformance.zstd_frames import frame
 from tests.format.forge import Forged
 
@@ -347,4 +348,63 @@ UNSEALED = (
     ),
 )
 
-CASES = (*VALID, *ZIP, *MEMBERS, *UNSEALED)
+MEMORY = "runs/1/memory.json"
+
+PARTS = (
+    _valid(
+        "part_1",
+        "R-4.41",
+        "The first part of a bundle: the memory series lies in the other one. It is "
+        "sound, and never more than incomplete.",
+        lambda: files.part(MEMORY),
+        "INCOMPLETE",
+    ),
+    _valid(
+        "part_2",
+        "R-4.41",
+        "The second part of a bundle, without the script.",
+        lambda: files.part(TARGET, number=2),
+        "INCOMPLETE",
+    ),
+    _refused(
+        "part_lacks_more",
+        "R-4.15",
+        "A part lacks a member that it does not name as absent.",
+        lambda: files.part(MEMORY, TARGET, absent=[MEMORY]),
+        "TAMPERED",
+    ),
+    _refused(
+        "part_holds_what_it_lacks",
+        "R-4.41",
+        "A part holds a member that it names as absent.",
+        lambda: files.part(MEMORY, absent=[TARGET, MEMORY]),
+    ),
+    _refused(
+        "part_of_nothing",
+        "R-4.41",
+        "A part that names no absent member.",
+        files.part,
+    ),
+    _refused(
+        "part_of_another_bundle",
+        "R-4.41",
+        "part.json names another bundle.",
+        lambda: files.part(MEMORY, bundle="0" * 64),
+    ),
+    _refused(
+        "part_without_the_other",
+        "R-4.41",
+        "The first part does not name the other one.",
+        lambda: files.part(MEMORY, other=None),
+    ),
+    _refused(
+        "part_json_elsewhere",
+        "R-4.26",
+        "part.json is not the first entry behind the manifest.",
+        lambda: files.behind(
+            signature(armoured(b"reprobundle"), "0" * 64), Forged("part.json", b"{}")
+        ),
+    ),
+)
+
+CASES = (*VALID, *ZIP, *MEMBERS, *UNSEALED, *PARTS)

@@ -28,7 +28,7 @@ from tests.conformance.documents import (
 )
 from tests.conformance.signature_files import armoured, signature
 from tests.conformance.zstd_frames import BLOCK_BYTES, CHUNK_BYTES, frames
-from tests.format.forge import Forged, ForgedBundle, build_zip
+from tests.format.forge import Forged, ForgedBundle, build_zip, canonical
 
 DEEP = ("--integrity", "--deep")
 COMPLETE = "container/complete"
@@ -83,6 +83,28 @@ def without(name: str) -> bytes:
 def behind(*extra: Forged) -> bytes:
     """Return a bundle with further entries behind the manifest."""
     return build_zip([*base().entries(), *extra])
+
+
+def part(*absent: str, number: int = 1, **changes: Any) -> bytes:
+    """Return a part of the smallest complete bundle.
+
+    Args:
+        absent: Members that it does not hold.
+        number: Which part it is.
+        changes: Fields of ``part.json`` that are not as they should be.
+    """
+    entries = [one for one in base().entries() if one.name not in absent]
+    manifest = _entry(entries, "manifest.json").data
+    other = {"name": "rest.rpb.zip", "size_bytes": 9, "blake3": "0" * 64}
+    facts = {
+        "schema": "reprobundle/part/1",
+        "bundle": blake3(manifest).hexdigest(),
+        "number": number,
+        "absent": list(absent),
+        "other": other if number == 1 else None,
+        **changes,
+    }
+    return build_zip([*entries, Forged("part.json", canonical(facts))])
 
 
 def smallest() -> bytes:

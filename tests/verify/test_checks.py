@@ -27,6 +27,7 @@ from reprobundle.format.canonical import encode
 from reprobundle.format.digests import digest_bytes
 from reprobundle.format.findings import Verdict
 from reprobundle.format.pairing import acceptance_name
+from reprobundle.format.parting import split_bundle
 from reprobundle.format.policy import (
     Band,
     Claim,
@@ -115,6 +116,15 @@ def withheld_results(bench):
         Run(stored="withheld", summaries=False) for _ in range(3)
     )
     bench.pack().replay(again)
+    return bench.verify()
+
+
+def one_part_of_two(bench):
+    bench.pack()
+    whole = bench.path.rename(bench.path.with_name("whole.rpb.zip"))
+    with open_bundle(whole) as bundle:
+        rest = bench.path.with_name("rest.rpb.zip")
+        split_bundle(bundle, ["inputs/data.csv"], first=bench.path, rest=rest)
     return bench.verify()
 
 
@@ -505,6 +515,7 @@ CASES = {
     "manifest": refused(DocumentError("m", rule="R")),
     "member-names": refused(UnsafeNameError("../a", "m", rule="R")),
     "membership": refused(MissingMemberError("m", rule="R")),
+    "all-parts": one_part_of_two,
     "member-digest": flipped_script,
     "chunk-digests": damaged_chunk,
     "sealed-document": without("policy.json"),

@@ -16,6 +16,7 @@ from reprobundle.format.fit_report import (
     Offer,
 )
 from reprobundle.format.reader import open_bundle
+from reprobundle.verify.fit.dividing import can_be_split
 from reprobundle.verify.fit.measures import measure
 from reprobundle.verify.fit.offers import offers
 from reprobundle.verify.fit.subject import Subject
@@ -71,6 +72,7 @@ def _result(subject: Subject, name: str) -> FitResult:
         findings=findings,
         offers=found,
         enough=enough,
+        can_be_split=too_large is not None and can_be_split(subject.bundle, name),
     )
 
 

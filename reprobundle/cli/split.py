@@ -1,0 +1,132 @@
+"""``reprobundle split`` and ``reprobundle join``."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reprobundle.cli.options import (
+    DESTINATIONS,
+    bundle_argument,
+    say,
+    size_bytes,
+)
+from reprobundle.cli.standard_input import bundle_file
+
+if TYPE_CHECKING:
+    from reprobundle.verify.fit.dividing import Budget
+
+_SUFFIX = ".rpb.zip"
+
+
+@click.command()
+@bundle_argument
+@click.option(
+    "--for",
+    "destination",
+    type=click.Choice(DESTINATIONS),
+    help="Where the first part is to go.",
+)
+@click.option(
+    "--most",
+    type=size_bytes,
+    metavar="SIZE",
+    help="Size of the first part, if it is another one than --for allows.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="The first part. [default: NAME.part1.rpb.zip]",
+)
+@click.option(
+    "--rest",
+    type=click.Path(path_type=Path),
+    help="The second part. [default: NAME.part2.rpb.zip]",
+)
+def split(
+    *,
+    bundle: Path,
+    destination: str | None,
+    most: int | None,
+    output: Path | None,
+    rest: Path | None,
+) -> int:
+    """Split a bundle in two: what is needed first fits, the rest is another file.
+
+    The first part has all documents, the project and attached replays, and names the
+    second by its digest. Both keep the bundle's id. verify says of a part what it did
+    not look at, and never more than INCOMPLETE; join gives the whole back.
+    """
+    from reprobundle.format.parting import split_bundle
+    from reprobundle.format.reader import open_bundle
+    from reprobundle.verify.fit.dividing import moved_members
+
+    stem = bundle.name.removesuffix(_SUFFIX)
+    first = output or Path(f"{stem}.part1{_SUFFIX}")
+    rest = rest or first.parent / f"{stem}.part2{_SUFFIX}"
+    for path in (first, rest):
+        if path.exists():
+            raise click.UsageError(f"{path} exists already: choose another name")
+    if first.resolve() == rest.resolve():
+        raise click.UsageError("both parts have one name")
+    with open_bundle(bundle) as opened:
+        moved = moved_members(opened, _budget(destination, most))
+        split_bundle(opened, moved, first=first, rest=rest)
+        taken = sum(opened.members[path].size_bytes for path in moved)
+        count = len(opened.members)
+    for path, words in (
+        (first, f"{count - len(moved):,} of {count:,} members"),
+        (rest, f"{len(moved):,} members of {taken:,} bytes"),
+    ):
+        say(f"{path}  {path.stat().st_size:,} bytes, {words}")
+    say(f"the whole again: reprobundle join {first} {rest} -o {bundle.name}")
+    return 0
+
+
+def _budget(destination: str | None, most: int | None) -> Budget:
+    from reprobundle.verify.fit.dividing import Budget, budget_of
+
+    if most is not None:
+        return Budget(most)
+    if destination is None:
+        raise click.UsageError("say how large the first part may be: --for or --most")
+    return budget_of(destination)
+
+
+@click.command()
+@click.argument("parts", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The whole bundle; a file that is there is not overwritten.",
+)
+def join(*, parts: tuple[Path, ...], output: Path) -> int:
+    """Put the two PARTS of a bundle together, byte for byte as it was.
+
+    Every digest is proven first. A part may be - (standard input: a file, or a text
+    out of a clipboard); a whole bundle from there is written as a file.
+    """
+    from reprobundle.format.parting import join_parts, whole_copy
+    from reprobundle.report.progress import progress
+
+    if len(parts) > 2 or parts.count(Path("-")) > 1:
+        raise click.UsageError("give the two parts of one bundle, at most one as -")
+    if output.exists():
+        raise click.UsageError(f"{output} exists already: choose another name")
+    with ExitStack() as stack:
+        files = [stack.enter_context(bundle_file(part)) for part in parts]
+        if len(files) == 1:
+            identifier = whole_copy(files[0], output)
+        else:
+            size = sum(file.stat().st_size for file in files if file.is_file())
+            advance = stack.enter_context(progress("checking digests", size))
+            one, two = files
+            identifier = join_parts(one, two, output, progress=advance)
+    say(f"{output}  {output.stat().st_size:,} bytes, id {identifier}")
+    return 0
