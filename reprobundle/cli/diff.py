@@ -8,11 +8,12 @@ from contextlib import ExitStack
 import click
 
 from reprobundle.cli.options import json_option
+from reprobundle.cli.paths import local_name
 
 
 @click.command()
-@click.argument("left")
-@click.argument("right", required=False)
+@click.argument("left", type=local_name)
+@click.argument("right", required=False, type=local_name)
 @json_option
 @click.option("-v", "--verbose", is_flag=True, help="Show every change and array.")
 def diff(*, left: str, right: str | None, as_json: bool, verbose: bool) -> int:

@@ -9,12 +9,13 @@ from pathlib import Path
 import click
 
 from reprobundle.cli.options import json_option
+from reprobundle.cli.paths import local_path
 
 _paths = click.Path(path_type=Path)
 
 
 @click.command()
-@click.argument("bundle", type=_paths, required=False)
+@click.argument("bundle", type=local_path, required=False)
 @click.option("--python", type=_paths, help="The interpreter to ask.")
 @click.option("--read", type=_paths, multiple=True, help="Data that a run has to read.")
 @click.option(

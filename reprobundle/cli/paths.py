@@ -27,6 +27,17 @@ def local_path(text: str) -> Path:
     )
 
 
+def local_name(text: str) -> str:
+    """Return ``BUNDLE:RUN`` as it is, unless its bundle is an address.
+
+    Raises:
+        click.UsageError: It is an address.
+        BadCallError: It is an address of a kind that nothing here reads.
+    """
+    local_path(text)
+    return text
+
+
 def path_or_address(text: str) -> Path | Address:
     """Return a path, or an address of one of the kinds that are read.
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 
 from reprobundle.cli.options import json_option
+from reprobundle.cli.paths import local_path
 
 
 @click.command()
-@click.argument("target", type=click.Path(path_type=Path), default=".")
+@click.argument("target", type=local_path, default=".")
 @json_option
 @click.option("--sarif", is_flag=True, help="Print SARIF 2.1.0, for code scanning.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every place and mention.")

@@ -15,6 +15,7 @@ class Served:
     Attributes:
         path: The file it serves at every address.
         etag: Of the file; empty for none.
+        modified: Its date; empty for none.
         ranges: How it takes a request for a part: ``yes``, ``no`` (the whole file with
             status 200), ``no-suffix`` (as Azure does: not for the last bytes).
         status: Answer every request with this status, if it is not 0.
@@ -34,6 +35,7 @@ class Served:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.etag = '"one"'
+        self.modified = ""
         self.ranges = "yes"
         self.status = 0
         self.redirect = ""
@@ -97,6 +99,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Range", said)
         if served.etag:
             self.send_header("ETag", served.etag)
+        if served.modified:
+            self.send_header("Last-Modified", served.modified)
         if served.encoding:
             self.send_header("Content-Encoding", served.encoding)
         if served.length:
@@ -110,7 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
         match = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
         if match is None or served.ranges == "no":
             return None
-        if self.headers.get("If-Range") not in {None, served.etag}:
+        if self.headers.get("If-Range") not in {None, served.etag, served.modified}:
             return None
         first, last = match.groups()
         if not first:

@@ -148,7 +148,9 @@ def test_a_directory_that_leaves_room_is_refused_by_its_own_words(bundle, served
     assert (status, "[R-4.11]" in err) == (21, True)
 
 
-@pytest.mark.parametrize("verb", ["replay", "accept", "selftest"])
+@pytest.mark.parametrize(
+    "verb", ["replay", "accept", "selftest", "scan", "doctor", "diff"]
+)
 def test_other_verbs_say_that_they_read_files_only(verb, served, call):
     more = ("--by", "A", "--where", "B") if verb == "accept" else ()
     status, _, err = call(verb, served.url, *more)

@@ -150,6 +150,21 @@ def test_a_file_replaced_between_two_requests_is_noticed(
     assert "replaced or removed while it was read; nothing was judged" in one_line(err)
 
 
+def test_a_file_replaced_is_noticed_by_its_date(served, bundle, tmp_path, call):
+    altered(served, bundle, tmp_path)
+    first = served.after
+    served.etag, served.modified = "", "Thu, 03 Dec 2026 05:00:00 GMT"
+
+    def change(count):
+        first(count)
+        served.modified = "Thu, 03 Dec 2026 05:00:01 GMT"
+
+    served.after = change
+    status, _, err = call("verify", served.url)
+    assert (status, "replaced or removed" in one_line(err)) == (20, True)
+    assert served.headers[1]["If-Range"] == "Thu, 03 Dec 2026 05:00:00 GMT"
+
+
 def test_a_file_of_another_size_is_noticed_without_any_mark(
     served, bundle, tmp_path, call
 ):
