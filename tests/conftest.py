@@ -69,7 +69,7 @@ BUDGET_SECONDS = {
     "pack": 8,
     "port": 100,
     "recorder": 245,
-    "remote": 10,
+    "remote": 15,
     "replay": 90,
     "report": 30,
     "run": 60,

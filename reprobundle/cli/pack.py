@@ -24,6 +24,7 @@ from reprobundle.cli.options import (
 if TYPE_CHECKING:
     from reprobundle.format.record import DrawMode
     from reprobundle.pack.contents import ExternalChoice
+    from reprobundle.pack.options import Packed
     from reprobundle.run.device_facts import DeviceMapping
 
 
@@ -353,8 +354,21 @@ def pack(
     )
     with progress("writing the bundle") as advance:
         packed = run_pack(options, say=say, progress=advance)
+    _note(packed)
     click.echo(render_packed(packed, Screen.of(sys.stdout)))
     return _fitting(packed.path, destinations)
+
+
+def _note(packed: Packed) -> None:
+    """Note the bundle as a copy of data, if its policy states rules about them."""
+    from reprobundle.errors import EnvironmentUnusableError
+    from reprobundle.run.copies import DataUse
+
+    use = DataUse(packed.sealed.id, packed.data, "")
+    try:
+        use.copied("bundle", packed.path)
+    except EnvironmentUnusableError as error:
+        say(f"NOT NOTED in the list of copies: {error}")
 
 
 def _fitting(path: Path, destinations: tuple[str, ...]) -> int:

@@ -177,7 +177,9 @@ def sealed(tmp_path_factory):
     target = folder / "x.rpb.zip"
     options = ("--policy", policy, "--passes", "measured", "--seed", "7", "-q")
     done = reprobundle(
-        "pack", "-o", target, *options, "--", "python", "train.py", cwd=project
+        *("pack", "-o", target, *options, "--", "python", "train.py"),
+        cwd=project,
+        env={"XDG_STATE_HOME": str(folder / "state")},
     )
     assert done.status == 0, done.err
     return target, done
@@ -192,6 +194,13 @@ def test_pack_says_how_to_encrypt_before_it_travels(sealed):
     words = " ".join(sealed[1].out.split())
     assert "data clinical; transfer encrypted; processors nobody@" in words
     assert "before it travels: age -r age1q -o x.rpb.zip.age x.rpb.zip" in words
+
+
+def test_the_bundle_that_pack_wrote_is_the_first_copy(sealed, call, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(sealed[0].parent / "state"))
+    (noted,) = json.loads(call("copies", sealed[0], "--json")[1])["here"]
+    assert (noted["kind"], noted["where"]) == ("bundle", str(sealed[0]))
+    assert noted["there"] is True
 
 
 def test_replay_is_refused_before_anything_runs(bundle):

@@ -142,6 +142,7 @@ def test_an_object_is_read_in_parts_and_as_a_whole(stored, bundle):
             assert listed.read("project/train.py").startswith(b"import torch")
             assert file.received_bytes < 50_000
         with open_bundle(file) as opened:
+            assert file.open().at_hand
             assert check_digests(opened) == []
         assert file.received_bytes == file.size_bytes == bundle.stat().st_size
         assert file.watched

@@ -148,6 +148,15 @@ def test_a_directory_that_leaves_room_is_refused_by_its_own_words(bundle, served
     assert (status, "[R-4.11]" in err) == (21, True)
 
 
+def test_a_directory_that_hides_something_is_found_at_once(bundle, served, call):
+    data = bytearray(bundle.read_bytes())
+    data[data.rindex(b"PK\1\2") + 12] ^= 1  # the time in the record of the last entry
+    served.path = bundle.with_name("altered.rpb.zip")
+    served.path.write_bytes(data)
+    status, _, err = call("inspect", served.url)
+    assert (status, "[R-4.8]" in err) == (21, True)
+
+
 @pytest.mark.parametrize(
     "verb", ["replay", "accept", "selftest", "scan", "doctor", "diff"]
 )

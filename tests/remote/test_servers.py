@@ -198,6 +198,26 @@ def test_an_answer_with_other_bytes_is_refused(served, call):
     assert (status, "asked for bytes" in one_line(err)) == (20, True)
 
 
+def test_last_bytes_that_are_not_the_last_are_refused(served, call):
+    served.shift = -64
+    status, _, err = call("inspect", served.url)
+    assert (status, "asked for the last 30,000 bytes, got" in one_line(err)) == (
+        20,
+        True,
+    )
+
+
+def test_a_server_that_stops_giving_parts_is_told(served, call):
+    def stop(count):
+        served.ranges = "no"
+
+    served.after = stop
+    status, out, err = call("verify", served.url, "--download-limit", "1MB")
+    assert (status, out) == (20, "")
+    assert "for a part was answered with the whole file" in one_line(err)
+    assert served.sent_bytes < 400_000
+
+
 def test_a_size_that_is_not_true_gives_no_verdict_but_unreadable(served, call):
     served.stated_size = 20 << 30
     status, out, _ = call("verify", served.url)
