@@ -15,6 +15,7 @@ from typing import NamedTuple
 from reprobundle.export.verified import rfc3339
 from reprobundle.format.findings import Report, Verdict
 from reprobundle.format.signed import AssuranceLevel
+from reprobundle.outputs.text import printable
 from reprobundle.report.vouched import assurance_words
 
 _GREEN, _AMBER, _RED, _GREY = "#1a6b33", "#8a5000", "#a01f1f", "#4a4f55"
@@ -74,8 +75,8 @@ def render_badge(report: Report, at: datetime.datetime) -> str:
     width = round(sum(box.width for box in boxes), 1)
     parts = [
         f'<svg xmlns="{_SVG}" {_size(width)} role="img" {_LABELLED}>',
-        f'<title id="title">{escape(_title(report, at))}</title>',
-        f'<desc id="desc">{escape(_description(report, at))}</desc>',
+        f'<title id="title">{_text(_title(report, at))}</title>',
+        f'<desc id="desc">{_text(_description(report, at))}</desc>',
         f'<g font-family="{_FONTS}" font-size="11" fill="#ffffff">',
     ]
     left = 0.0
@@ -107,8 +108,13 @@ def _drawn(box: _Box, left: float) -> str:
         f'<rect x="{left:g}" width="{box.width:g}" height="{_HEIGHT_PX}" '
         f'fill="{box.fill}"/>'
         f'<text x="{left + _PADDING_PX:g}" y="14" textLength="{inner:g}" '
-        f'lengthAdjust="spacingAndGlyphs">{escape(box.text)}</text>'
+        f'lengthAdjust="spacingAndGlyphs">{_text(box.text)}</text>'
     )
+
+
+def _text(foreign: str) -> str:
+    """Return text that XML can hold: no control character, no lone surrogate."""
+    return escape(printable(foreign, longest=4000))
 
 
 def _facts(report: Report, at: datetime.datetime) -> str:

@@ -18,6 +18,7 @@ from reprobundle.errors import BadCallError
 from reprobundle.export.tree import REPORT_NAME, Item, items
 from reprobundle.export.verified import Verified
 from reprobundle.export.writing import Written, new_tree, write_items, write_text
+from reprobundle.outputs.text import printable
 from reprobundle.report.json import report_json
 from reprobundle.report.vouched import assurance_words
 
@@ -115,4 +116,4 @@ def _described(what: Verified) -> Iterator[tuple[str, str]]:
 
 
 def _one_line(value: str) -> str:
-    return " ".join(value.split()) or "none"
+    return printable(" ".join(value.split()), longest=2000) or "none"

@@ -12,7 +12,10 @@ import pytest
 from reprobundle.export.badge import colour, render_badge
 from reprobundle.format.findings import EXIT_STATUS, Verdict
 from reprobundle.format.signed import Assurance
+from reprobundle.sign.sign import sign
+from reprobundle.sign.signers import stated_signers
 from reprobundle.verify.checks import finding
+from tests.verify.builder import Bench
 
 AT = datetime.datetime(2026, 12, 3, 5, 6, 7, tzinfo=datetime.timezone.utc)
 GREEN = "#1a6b33"
@@ -103,6 +106,20 @@ def test_who_vouches_is_told(level, words, report):
     )
 
 
+def test_a_second_person_is_told_by_their_keys(tmp_path, keys, listed):
+    bench = Bench(tmp_path).pack()
+    replay = bench.replay()
+    sign(bench.path, keys["alice"])
+    signers = stated_signers((listed(alice="", bob=""),), revoked=None, at="")
+    drawn = render_badge(bench.verify(signers=signers), AT)
+    assert "· self-attested</text>" in drawn
+    assert "self-attested: signed by alice@lab" in drawn
+    sign(bench.path, keys["bob"], replays=(replay,))
+    drawn = render_badge(bench.verify(signers=signers), AT)
+    assert "· by a second person</text>" in drawn
+    assert "reproduced and signed by bob@lab" in drawn
+
+
 def test_it_can_be_read_aloud(report, benches):
     root = ElementTree.fromstring(render_badge(report, AT))
     assert root.get("role") == "img"
@@ -135,7 +152,8 @@ def contrast_with_white(fill):
 
 
 def test_foreign_words_cannot_leave_their_place(report):
-    told = msgspec.structs.replace(report, reasons=("</desc><script>x</script>",))
+    reasons = ("</desc><script>x</script>", "a\x1b[2J\x00\udcff\n&")
+    told = msgspec.structs.replace(report, reasons=reasons)
     root = ElementTree.fromstring(render_badge(told, AT))
     assert not list(root.iter(f"{SVG}script"))
 

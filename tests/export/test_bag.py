@@ -102,6 +102,15 @@ def test_a_zipped_bag_is_valid_once_unpacked(opened, tmp_path):
     bagit.Bag(str(tmp_path / "points")).validate()
 
 
+def test_foreign_words_stay_in_their_line(opened, tmp_path):
+    title = "a\r\nReprobundle-Verdict: REPRODUCED, bit-identical (exit 0)\x1b[2J"
+    with opened("not reproduced", citation=Citation(title=title)) as what:
+        write_bag(what, tmp_path / "bag")
+    told = info(tmp_path / "bag")
+    assert told["Reprobundle-Verdict"] == "NOT REPRODUCED (exit 10)"
+    assert "\x1b" not in told["External-Description"]
+
+
 def test_a_citation_is_told(opened, tmp_path):
     citation = Citation(
         title="Digits", authors=(Author("Ada"),), doi="10.5281/zenodo.1"

@@ -86,6 +86,8 @@ def test_rocrate_opens_it_and_finds_every_file(crates):
     assert crate.version == "1.3"
     profile = crate.root_dataset["conformsTo"]
     assert profile.id == "https://w3id.org/ro/wfrun/process/0.6"
+    # RO-Crate 1.2 and later: what conformsTo names has to be a Profile.
+    assert "Profile" in profile.type
     assert {one.id for one in crate.root_dataset["mentions"]} == set(actions(folder))
 
 
