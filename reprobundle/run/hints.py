@@ -31,6 +31,8 @@ MOST_HINTS = 20
 _KEEPING = frozenset({"append", "extend", "add", "appendleft"})
 # Whoever has one of these methods called is a model.
 _OF_MODELS = frozenset({"parameters", "state_dict", "load_state_dict", "train", "eval"})
+# Without one of these nothing in a source has a graph that could be kept.
+_NEEDED = re.compile(rf"backward|\.\s*(?:{'|'.join(sorted(_OF_MODELS))})\b".encode())
 _STATES = re.compile(
     r"(h|c|hx|cx|hs|cs|mems?|memory|carry)\d?|\w*(hidden|state)\w*", re.IGNORECASE
 )
@@ -44,7 +46,7 @@ def hints_in(folder: Path, names: Iterable[str]) -> tuple[Remark, ...]:
         folder: The project.
         names: Files below it.
     """
-    return tuple(islice(remarks_in(folder, names, hints), MOST_HINTS))
+    return tuple(islice(remarks_in(folder, names, hints, needed=_NEEDED), MOST_HINTS))
 
 
 def hints(tree: ast.AST, name: str) -> Iterator[Remark]:

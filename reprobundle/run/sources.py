@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ def remarks_in(
     folder: Path,
     names: Iterable[str],
     about: Callable[[ast.AST, str], Iterator[Remark]],
+    *,
+    needed: re.Pattern[bytes],
 ) -> Iterator[Remark]:
     """Yield what is to be said about some sources of a project.
 
@@ -22,18 +25,21 @@ def remarks_in(
         folder: The project.
         names: Files below it; those that hold no Python are passed over.
         about: Says it of one parsed source and its name.
+        needed: What stands in every source of which anything is said. To look for that
+            takes a hundredth of the time that parsing takes.
     """
     for name in names:
-        tree = _parsed(folder / name)
+        tree = _parsed(folder / name, needed)
         if tree is not None:
             yield from about(tree, name)
 
 
-def _parsed(path: Path) -> ast.AST | None:
+def _parsed(path: Path, needed: re.Pattern[bytes]) -> ast.AST | None:
     try:
         if path.suffix != ".py" or path.stat().st_size > MOST_SOURCE_BYTES:
             return None
-        return ast.parse(path.read_bytes())
+        source = path.read_bytes()
+        return ast.parse(source) if needed.search(source) else None
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         # A source that cannot be parsed did not run either.
         return None

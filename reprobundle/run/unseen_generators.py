@@ -8,6 +8,7 @@ never run, so a place tells what stands there and not that it was reached.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -24,6 +25,7 @@ UNSEEN = frozenset(
         "numpy.random.Generator",
     }
 )
+_NEEDED = re.compile(b"RandomState|Generator")
 
 
 def unseen_in(folder: Path, names: Iterable[str]) -> tuple[Remark, ...]:
@@ -33,7 +35,7 @@ def unseen_in(folder: Path, names: Iterable[str]) -> tuple[Remark, ...]:
         folder: The project.
         names: Files below it.
     """
-    return tuple(islice(remarks_in(folder, names, unseen), MOST_PLACES))
+    return tuple(islice(remarks_in(folder, names, unseen, needed=_NEEDED), MOST_PLACES))
 
 
 def unseen(tree: ast.AST, name: str) -> Iterator[Remark]:

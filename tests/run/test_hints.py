@@ -240,3 +240,22 @@ def test_the_project_own_examples_have_no_hints():
     names = [path.relative_to(top).as_posix() for path in top.rglob("*.py")]
     assert len(names) >= 8
     assert hints_in(top, names) == ()
+
+
+def test_a_source_without_a_backward_pass_or_a_model_is_not_parsed(
+    tmp_path, monkeypatch
+):
+    parsed = []
+    parse = ast.parse
+
+    def watched(source):
+        parsed.append(source)
+        return parse(source)
+
+    monkeypatch.setattr(ast, "parse", watched)
+    (tmp_path / "a.py").write_text(
+        "for n in evaluated:\n    train(n)\n    x.append(n)\n"
+    )
+    (tmp_path / "b.py").write_text("model. eval()\nfor x in y:\n    z += model(x)\n")
+    tuple(hints_in(tmp_path, ["a.py", "b.py"]))
+    assert [source[:5] for source in parsed] == [b"model"]
