@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
 
 from reprobundle.format.record import (
     AllocatorCall,
     Fact,
-    Growth,
-    GrowthKind,
     InputShape,
     Memory,
     MemorySample,
     Remark,
 )
+from reprobundle.outputs.memory_course import course, growth_of, looping
 from reprobundle.run.events import (
     AllocatorEvent,
     EventFile,
@@ -22,7 +20,6 @@ from reprobundle.run.events import (
     ShapesEvent,
 )
 from reprobundle.run.facts import events_of, replace_all
-from reprobundle.run.growth import Point, classify
 
 # The named samples are bounded by the recorder; those by the clock come from every
 # process, data loader workers too.
@@ -37,21 +34,9 @@ LIMITING_VARIABLES = (
     "PYTORCH_MPS_LOW_WATERMARK_RATIO",
 )
 _LIMITING_CALL = "set_per_process_memory_fraction"
-_EMPTYING_CALL = "empty_cache"
 # How the recorder says that a variable was taken away before torch was imported.
 _UNSET = "(unset)"
-# The first of them that was sampled stands for the host's side.
-_HOST_COUNTERS = ("anonymous", "footprint", "rss")
-_DEVICE_COUNTERS = ("cuda_allocated", "cuda_reserved", "mps_allocated", "mps_driver")
 _PEAKS = ("cuda_peak_allocated", "cuda_allocated", "mps_allocated")
-_WORST_FIRST: tuple[GrowthKind, ...] = (
-    "linear",
-    "with-shapes",
-    "unclear",
-    "not-classified",
-    "step",
-    "flat",
-)
 
 
 def memory_samples(
@@ -122,9 +107,9 @@ def memory(
         kept: Number of samples in it.
         hide: Pairs of text and replacement applied to the places.
     """
-    pid, rounds = _looping(samples)
+    pid, rounds = looping(samples)
     calls = _calls(files, hide)
-    growth = _growth(samples, pid, rounds, calls)
+    growth = growth_of(samples, calls)
     shapes = _shapes(files, pid)
     return Memory(
         series=series if kept else "",
@@ -147,74 +132,6 @@ def memory(
         growth=growth,
         course=course(growth),
     )
-
-
-def _looping(
-    samples: Sequence[MemorySample],
-) -> tuple[int, Literal["", "step", "call"]]:
-    """Return the process that made most rounds of a loop, and what its rounds are."""
-    names: tuple[Literal["step", "call"], ...] = ("step", "call")
-    for name in names:
-        made = {
-            sample.pid: _round(sample, name)
-            for sample in samples
-            if sample.point.startswith(f"{name} ")
-        }
-        if made:
-            return max(made, key=made.__getitem__), name
-    return 0, ""
-
-
-def _round(sample: MemorySample, name: str) -> int:
-    return int(sample.point.removeprefix(f"{name} "))
-
-
-def _growth(
-    samples: Sequence[MemorySample],
-    pid: int,
-    rounds: Literal["", "step", "call"],
-    calls: Sequence[AllocatorCall],
-) -> tuple[Growth, ...]:
-    series = [
-        sample
-        for sample in samples
-        if rounds and sample.pid == pid and sample.point.startswith(f"{rounds} ")
-    ]
-    emptied = [
-        call.first_step
-        for call in calls
-        if call.in_use and call.function.endswith(_EMPTYING_CALL)
-    ]
-    return tuple(
-        classify(
-            counter,
-            [
-                Point(_round(sample, rounds), sample.bytes[counter], sample.shapes)
-                for sample in series
-                if counter in sample.bytes
-            ],
-            emptied_after=min(emptied, default=None),
-        )
-        for counter in _counters(series)
-    )
-
-
-def _counters(series: Sequence[MemorySample]) -> Iterator[str]:
-    sampled = {counter for sample in series for counter in sample.bytes}
-    yield from [name for name in _HOST_COUNTERS if name in sampled][:1]
-    yield from (name for name in _DEVICE_COUNTERS if name in sampled)
-
-
-def course(growth: Sequence[Growth]) -> GrowthKind | Literal["host-only"]:
-    """Return one word for how the memory of a run went: the worst kind."""
-    if not growth:
-        return "not-classified"
-    kinds = {one.counter: one.kind for one in growth}
-    device = [kinds[name] for name in _DEVICE_COUNTERS if name in kinds]
-    host = next((kinds[name] for name in _HOST_COUNTERS if name in kinds), None)
-    if host == "linear" and device and all(kind == "flat" for kind in device):
-        return "host-only"
-    return min(kinds.values(), key=_WORST_FIRST.index)
 
 
 def growth_remarks(log: Memory) -> Iterator[Remark]:

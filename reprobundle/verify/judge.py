@@ -107,6 +107,7 @@ def judge(
         findings += _about_run(
             sealed, reference, replay, comparisons, differences, traced
         )
+        findings += check_memory(reference, replay, sides)
     else:
         reason = "the replay did not come to its end"
         findings += check_start(reference, replay, identical=False)
@@ -219,7 +220,6 @@ def _about_run(
             identical=identical,
         ),
         *check_timing(replay),
-        *check_memory(reference, replay),
     ]
 
 

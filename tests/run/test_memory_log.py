@@ -1,6 +1,7 @@
 """The memory log of a run: what is kept, what limits it, how it went."""
 
 from reprobundle.format.record import Fact, Growth
+from reprobundle.outputs.memory_course import course
 from reprobundle.run.events import (
     AllocatorEvent,
     EventFile,
@@ -11,7 +12,6 @@ from reprobundle.run.events import (
 )
 from reprobundle.run.memory_log import (
     MOST_CLOCK_SAMPLES,
-    course,
     growth_remarks,
     memory,
     memory_samples,

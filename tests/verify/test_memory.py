@@ -3,7 +3,19 @@
 import msgspec
 import pytest
 
-from reprobundle.format.record import Devices, Fact, Growth, Memory
+from reprobundle.format.attach import attach_replay
+from reprobundle.format.canonical import encode
+from reprobundle.format.digests import digest_bytes
+from reprobundle.format.record import (
+    AllocatorCall,
+    Devices,
+    Fact,
+    Growth,
+    Memory,
+    MemorySample,
+    MemorySeries,
+)
+from reprobundle.format.writer import Source
 from tests.verify.builder import found, reasons
 
 LOG = Memory(
@@ -129,3 +141,51 @@ def test_without_a_loop_there_is_no_course(bench):
     none = log(rounds="", course="not-classified")
     report = judged(bench, none, none)
     assert found(report, "memory-growth", "not-applicable")
+
+
+def with_series(bench, sizes, **changes):
+    """Attach a replay whose record calls flat what its series shows."""
+    samples = tuple(
+        MemorySample(t_ns=n, point=f"step {n}", step=n, pid=1, bytes={"rss": size})
+        for n, size in enumerate(sizes, start=1)
+    )
+    data = encode(MemorySeries(samples=samples))
+    record, sources = bench.pack().replay_tree(
+        memory=log(samples=len(samples), **changes)
+    )
+    members = tuple(
+        msgspec.structs.replace(one, size_bytes=len(data), blake3=digest_bytes(data))
+        if one.name == "memory.json"
+        else one
+        for one in record.members
+    )
+    record = msgspec.structs.replace(record, members=members)
+    kept = [one for one in sources if one.path != "memory.json"]
+    series = Source("memory.json", "series", data)
+    attach_replay(bench.path, encode(record), [*kept, series])
+    return bench.verify()
+
+
+def test_a_leak_that_the_record_calls_flat_is_seen_in_its_series(bench):
+    report = with_series(bench, [n << 20 for n in range(60)])
+    (one,) = found(report, "memory-growth", "warn")
+    assert one.reason.endswith("; its record says flat, its series does not")
+    assert (one.where, one.got.split()[0]) == ("rss", "1,048,576")
+    assert report.verdict == "REPRODUCED WITH WARNINGS"
+
+
+def test_a_series_that_settles_passes(bench):
+    assert found(with_series(bench, [5 << 20] * 60), "memory-growth", "pass")
+
+
+def test_a_series_after_an_emptied_cache_proves_growth_only(bench):
+    emptied = AllocatorCall(
+        function="torch.cuda.empty_cache",
+        value="",
+        where="x:1",
+        calls=1,
+        first_step=5,
+        in_use=True,
+    )
+    report = with_series(bench, [n << 20 for n in range(60)], calls=(emptied,))
+    assert found(report, "memory-growth", "warn")

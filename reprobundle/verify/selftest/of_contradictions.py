@@ -11,7 +11,15 @@ from collections.abc import Iterator
 import msgspec
 
 from reprobundle.format.canonical import encode
-from reprobundle.format.record import Devices, ErrorReport, Fact, FileRead
+from reprobundle.format.record import (
+    Devices,
+    ErrorReport,
+    Fact,
+    FileRead,
+    MemorySample,
+    MemorySeries,
+)
+from reprobundle.verify.memory import SETTLED
 from reprobundle.verify.selftest import altered_values as values
 from reprobundle.verify.selftest.altered_replay import (
     OTHER_DIGEST,
@@ -22,6 +30,7 @@ from reprobundle.verify.selftest.altered_replay import (
 from reprobundle.verify.selftest.mutation import Made, Mutation, NotPossibleError
 from reprobundle.verify.selftest.subject import Draft, Subject
 
+_STEPS = 60
 _ERROR = ErrorReport(
     type="ValueError",
     message="put in by the selftest",
@@ -81,6 +90,27 @@ def _mps_on_debian(subject: Subject, draft: Draft) -> Draft:
     )
 
 
+def _leak_called_flat(subject: Subject, draft: Draft) -> Draft:
+    """Put a series that grows beside a record that calls its memory flat."""
+    log = draft.record.memory
+    if log.series not in draft.files or log.course not in SETTLED:
+        raise NotPossibleError("the reference has no memory log of a settled course")
+    samples = tuple(
+        MemorySample(
+            t_ns=step, point=f"step {step}", step=step, pid=1, bytes={"rss": step << 20}
+        )
+        for step in range(1, _STEPS + 1)
+    )
+    said = msgspec.structs.replace(
+        log, samples=len(samples), course="flat", growth=(), rounds="step", calls=()
+    )
+    series = encode(MemorySeries(samples=samples))
+    return Draft(
+        msgspec.structs.replace(draft.record, memory=said),
+        {**draft.files, log.series: series},
+    )
+
+
 def _shadowed(subject: Subject) -> Iterator[Made]:
     """Seal the repeat pass as a run of its own for the main claim."""
     for number, record in subject.sealed.runs.items():
@@ -137,6 +167,12 @@ CONTRADICTION_MUTATIONS = (
         "a run on MPS of a Mac whose system is Debian",
         ids("standin-device"),
         replay_with(_mps_on_debian),
+    ),
+    Mutation(
+        "leak-called-flat",
+        "a record that calls its memory flat, beside a series that grows",
+        ids("memory-growth"),
+        replay_with(_leak_called_flat),
     ),
     Mutation(
         "claim-shadowed",

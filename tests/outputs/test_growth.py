@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from reprobundle.run.growth import FEWEST_SAMPLES, Point, classify
+from reprobundle.outputs.growth import FEWEST_SAMPLES, Point, classify
 
 MIB = 1 << 20
 KIB = 1 << 10
