@@ -71,7 +71,7 @@ BUDGET_SECONDS = {
     "recorder": 245,
     "remote": 15,
     "replay": 90,
-    "report": 30,
+    "report": 38,
     "run": 60,
     "schema": 5,
     "sign": 8,

@@ -7,6 +7,7 @@ the body of an issue is cut in its middle, and the cut says where the whole is.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -24,7 +25,13 @@ from reprobundle.verify.devices import platform_label
 
 MOST_OUTPUTS = 8
 MOST_REASONS = 4
+MOST_REPLAYS = 2
 SCREEN_LINES = 40
+# Where somebody's packages and copies lie is nobody's business, and long.
+_PACKAGES = re.compile(r"(?<=File \")[^\"\n]*/site-packages/")
+_STAGE = re.compile(
+    r"/[^\s'\"]*/reprobundle-(?:pack|replay)-[^/\s'\"]+/[^/\s'\"]+/project"
+)
 # What is left for the script and the traceback must be worth reading.
 LEAST_BYTES = 400
 
@@ -125,11 +132,19 @@ def _script(snippet: Snippet | None, page: Page, room: int) -> str:
 
 def _compared(page: Page, expected: str) -> str:
     """Return what was expected beside what was observed."""
+    heading = "### Expected and observed"
     if not page.replays:
-        return f"### Expected and observed\n\n{_alone(page, expected)}"
-    parts = [_beside(one) for one in page.replays if one.replay is not None][-2:]
-    stated = f"Expected: {code(expected)}\n\n" if expected else ""
-    return "\n\n".join(["### Expected and observed", *filter(None, [stated, *parts])])
+        return f"{heading}\n\n{_alone(page, expected)}"
+    stated = f"Expected: {code(expected)}" if expected else ""
+    parts = [heading, stated, *map(_beside, _shown(page))]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _shown(page: Page) -> list[ReplayPage]:
+    """Return the newest replays: of several passes of one call only the measured."""
+    read = [one for one in page.replays if one.replay is not None]
+    measured = [one for one in read if one.judgement.pass_name == "measured"]
+    return (measured or read)[-MOST_REPLAYS:]
 
 
 def _alone(page: Page, expected: str) -> str:
@@ -157,7 +172,11 @@ def _beside(one: ReplayPage) -> str:
     """Return the reference and one replay, row by row."""
     judgement = one.judgement
     columns = ("", _side(one, "expected"), _side(one, "observed"), "allowed", "result")
-    rows = [_ends(one), *map(_output, _worst_first(judgement)[:MOST_OUTPUTS])]
+    known = one.reference.record.outputs if one.reference else ()
+    of_reference = {output.name: output for output in known}
+    shown = _worst_first(judgement)[:MOST_OUTPUTS]
+    rows = [_ends(one)]
+    rows += [_output(output, of_reference.get(output.name)) for output in shown]
     hidden = len(judgement.outputs) - MOST_OUTPUTS
     more = f"\n\nand {text.plural(hidden, 'more output')}" if hidden > 0 else ""
     return table(columns, rows) + more
@@ -180,18 +199,22 @@ def _worst_first(judgement: Judgement) -> Sequence[OutputComparison]:
     return sorted(judgement.outputs, key=lambda output: output.result in good)
 
 
-def _output(output: OutputComparison) -> tuple[str, ...]:
+def _output(output: OutputComparison, reference: Output | None) -> tuple[str, ...]:
+    """Return one row: the worst place of an output, or what it is where none is bad."""
     worst = max(output.parts, key=lambda part: part.outside, default=None)
-    if worst is None:
-        return code(output.name), "", "", "", code(output.reason or output.result)
+    if worst is None or not worst.outside:
+        known = code(_summary(reference)) if reference else ""
+        result = code(output.result)
+        return code(output.name), known, code(output.reason), "", result
     inner = f"#{worst.name}" if worst.name else ""
     index = list(worst.worst_index) if worst.worst_index else ""
+    outside = f"{worst.outside:,} of {worst.elements:,} outside"
     return (
         code(f"{output.name}{inner}{index}"),
         code(worst.expected),
         code(worst.got),
         code(_allowed(worst)),
-        code(_outcome(output, worst)),
+        code(f"{output.result}: {outside}"),
     )
 
 
@@ -201,14 +224,8 @@ def _allowed(part: ArrayComparison) -> str:
     return f"rtol {part.rtol:g}, atol {part.atol:g}"
 
 
-def _outcome(output: OutputComparison, part: ArrayComparison) -> str:
-    if not part.outside:
-        return output.result
-    return f"{output.result}: {part.outside:,} of {part.elements:,} outside"
-
-
 def _versions(page: Page) -> str:
-    sides = [page.reference, *(one.replay for one in page.replays[-2:])]
+    sides = [page.reference, *(one.replay for one in _shown(page))]
     blocks = []
     for side in sides:
         if side is not None:
@@ -221,7 +238,8 @@ def _versions(page: Page) -> str:
 
 def _traceback(page: Page, errors: str, room: int) -> str:
     """Return the whole traceback of the run that failed, folded."""
-    shown = "\n".join(_tracebacks(page)) or ("" if _succeeded(page) else errors)
+    told = "\n".join(_tracebacks(page)) or ("" if _succeeded(page) else errors)
+    shown = _PACKAGES.sub("{site-packages}/", _STAGE.sub("{project}", told))
     if not shown.strip() or room < LEAST_BYTES:
         return ""
     name = shlex.quote(page.report.file)
@@ -230,13 +248,14 @@ def _traceback(page: Page, errors: str, room: int) -> str:
 
 
 def _tracebacks(page: Page) -> Iterator[str]:
-    sides = [page.reference, *(one.replay for one in page.replays[-1:])]
+    """Yield the traceback of the reference, and of replays that failed otherwise."""
     told = set()
-    for side in sides:
+    for side in (page.reference, *(one.replay for one in _shown(page))):
         error = side.record.outcome.error if side else None
-        if error is not None and error.traceback not in told:
-            told.add(error.traceback)
-            yield error.traceback
+        if error is None or (error.type, error.masked, error.where) in told:
+            continue
+        told.add((error.type, error.masked, error.where))
+        yield error.traceback
 
 
 def _succeeded(page: Page) -> bool:

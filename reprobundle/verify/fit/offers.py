@@ -100,7 +100,7 @@ def _inputs(subject: Subject) -> Iterator[_Droppable]:
         group, _, name = path.partition("/")
         if group == "inputs" or (group == "project" and member.role == "input"):
             yield _input(path, name, is_read=path in reads)
-        elif group == "project" and path not in reads and not _is_source(subject, name):
+        elif group == "project" and path not in reads and not _is_code(subject, name):
             yield _input(path, name, is_read=False)
 
 
@@ -140,8 +140,9 @@ def _read_members(subject: Subject) -> dict[str, FileRead]:
     }
 
 
-def _is_source(subject: Subject, name: str) -> bool:
-    return any(name in record.sources for record in subject.runs.values())
+def _is_code(subject: Subject, name: str) -> bool:
+    known = any(name in record.sources for record in subject.runs.values())
+    return known or name.endswith((".py", ".ipynb", ".sh"))
 
 
 def _offer(subject: Subject, one: _Droppable, *, as_text: bool) -> Offer:
