@@ -13,6 +13,7 @@ from reprobundle.remote.address import parse_address
 from reprobundle.remote.http import HttpFetcher
 from reprobundle.remote.remote_file import RemoteFile
 from tests.remote.conftest import TAIL_BYTES
+from tests.remote.server import serving
 
 
 def one_line(err: str) -> str:
@@ -73,6 +74,21 @@ def test_a_redirection_is_followed_and_counted(served, call):
     assert status == 0
     assert f"{len(served.asked)} requests" in err
     assert len({*served.asked}) * 2 == len(served.asked)
+
+
+def test_a_header_of_the_user_goes_to_the_address_alone(served, call, monkeypatch):
+    from fsspec.config import conf
+
+    headers = {"Authorization": "Bearer s3cr3t"}
+    monkeypatch.setitem(conf, "http", {"headers": headers})
+    with serving(served.path) as elsewhere:
+        other = elsewhere.url.replace("127.0.0.1", "localhost")
+        served.redirect = other.replace("/some/", "/final/")
+        status, out, err = call("inspect", served.url)
+    assert status == 0
+    assert {one.get("Authorization") for one in served.headers} == {"Bearer s3cr3t"}
+    assert {one.get("Authorization") for one in elsewhere.headers} == {None}
+    assert "s3cr3t" not in out + err
 
 
 def test_a_redirection_without_an_end_is_an_error(served, call):
