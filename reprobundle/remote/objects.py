@@ -81,7 +81,7 @@ class ObjectFetcher:
 
     def _look(self) -> tuple[object, ...]:
         with self._explained():
-            self._system.invalidate_cache()
+            self._system.invalidate_cache(self._path)
         info = self._ask(self._system.info)
         return (info.get("size"), *(info.get(name) for name in _MARKS))
 
