@@ -62,6 +62,7 @@ BUDGET_SECONDS = {
     "cuda": 60,
     "examples": 60,
     "export": 20,
+    "faults": 60,
     "format": 55,
     "hostile": 60,
     "handoff": 80,

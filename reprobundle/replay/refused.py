@@ -12,7 +12,6 @@ import dataclasses
 import os
 import shlex
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -34,6 +33,7 @@ from reprobundle.format.record import Record, Remark
 from reprobundle.format.writer import Source
 from reprobundle.replay.admission import allowed_by
 from reprobundle.replay.plan import sealed_runs
+from reprobundle.run.guarded import guarded_folder
 from reprobundle.run.secrets.gate import ALLOWED, Gate
 from reprobundle.verify.lacking import require_in_seal
 
@@ -122,14 +122,14 @@ def attach_admitted(
             another bundle.
         BundleError: The bundle or the file is not as it must be.
     """
-    with tempfile.TemporaryDirectory(prefix="reprobundle-attach-") as folder:
+    with guarded_folder("reprobundle-attach-") as folder:
         with (
             open_bundle(bundle) as opened,
             open_replay_file(replay_file) as replays,
         ):
             references = [run.record for run in sealed_runs(opened)]
             attached = opened.replay_ids
-            found = list(_taken_out(replays, Path(folder)))
+            found = list(_taken_out(replays, folder))
             require_in_seal(opened, [one.record for one in found])
         records = [one.record for one in found]
         gate = Gate([*allowed, *allowed_by(references), *allowed_by(records)])

@@ -13,6 +13,7 @@ import contextlib
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -20,9 +21,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 LAUNCHED_NAME = "launched.pid"
-"""A file below the guarded folder that holds the id of a command while it runs."""
+"""A file below a temporary folder that holds two process ids while a command runs:
+its own and that of the process that started it."""
+
+OWNER_NAME = ".owner"
+"""A file in a temporary folder, locked as long as its process or its guard lives."""
+
+PREFIX = "reprobundle-"
+"""How the names of all temporary folders begin."""
 
 DONE = b"done"
+REMOVE_SECONDS = 30.0
 GRACE_SECONDS = 5.0
 _POLL_SECONDS = 0.05
 _ROUNDS = 5
@@ -32,13 +41,20 @@ Process = tuple[int, int, int]
 """Ids: of a process, of its parent, of its session."""
 
 
-def launched_in(folder: Path) -> set[int]:
-    """Return the ids of the commands that run for the process that was killed."""
+def launched_in(folder: Path, starter: int) -> set[int]:
+    """Return the ids of the commands that run for the process that was killed.
+
+    Args:
+        folder: Where it says so.
+        starter: Its id: what another one left there tells of long ago.
+    """
     found = set()
     for where, _, files in os.walk(folder):
         if LAUNCHED_NAME in files:
             with contextlib.suppress(OSError, ValueError):
-                found.add(int((Path(where) / LAUNCHED_NAME).read_text()))
+                pid, by = (Path(where) / LAUNCHED_NAME).read_text().split()
+                if int(by) == starter:
+                    found.add(int(pid))
     return found
 
 
@@ -135,16 +151,88 @@ def remove_unlocked(path: Path) -> None:
             os.close(descriptor)
 
 
-def main(folder: Path, half_written: list[Path]) -> None:
-    """Wait for the end of the guarded process; clear up unless it did so itself."""
+def claim(folder: Path) -> int:
+    """Return the open file whose lock says that a temporary folder is in use."""
+    import fcntl
+
+    owner = os.open(folder / OWNER_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with contextlib.suppress(OSError):  # Not every file system can lock.
+        os.write(owner, os.uname().nodename.encode())
+        fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return owner
+
+
+def remove_leftovers(where: Path) -> list[Path]:
+    """Remove temporary folders whose process is gone; return them.
+
+    Args:
+        where: The folder that they lie in.
+    """
+    removed = []
+    for folder, owner in abandoned_in(where):
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(owner)
+        removed.append(folder)
+    return removed
+
+
+def abandoned_in(where: Path) -> list[tuple[Path, int]]:
+    """Return folders whose process is gone, with their locks, which are ours now."""
+    found = ((folder, _abandoned(folder)) for folder in where.glob(f"{PREFIX}*"))
+    return sorted((folder, owner) for folder, owner in found if owner >= 0)
+
+
+def _abandoned(folder: Path) -> int:
+    """Return the lock of a folder of ours that nobody holds; -1 if it is another's."""
+    import fcntl
+
+    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        seen = folder.lstat()
+        if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.geteuid():
+            return -1
+        owner = os.open(folder / OWNER_NAME, flags)
+    except OSError:
+        return -1  # Of a release without owners, not ours, or just made.
+    try:
+        # Of a folder that machines share the locks may be seen by one of them only.
+        ours = os.read(owner, 1024) == os.uname().nodename.encode()
+        fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        ours = False
+    if not ours:
+        os.close(owner)
+        return -1
+    return owner
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, also while somebody who does not know yet writes into it."""
+    deadline = time.monotonic() + REMOVE_SECONDS
+    while folder.exists() and time.monotonic() < deadline:
+        shutil.rmtree(folder, ignore_errors=True)
+        time.sleep(_POLL_SECONDS)
+
+
+def main(starter: int, folder: Path, half_written: list[Path]) -> None:
+    """Wait for the end of the guarded process; clear up unless it did so itself.
+
+    Args:
+        starter: Its id, which cannot be asked for: it may be dead by now.
+        folder: Its temporary folder.
+        half_written: What it may have been writing elsewhere.
+    """
     os.chdir("/")
     if sys.stdin.buffer.read().strip() == DONE:
         return
-    end(launched_in(folder))
-    shutil.rmtree(folder, ignore_errors=True)
+    others = [left for left, _ in abandoned_in(folder.parent)]
+    commands = [launched_in(one, starter) for one in (folder, *others)]
+    end(set().union(*commands))
+    for one in (folder, *others):
+        _remove(one)
     for path in half_written:
         remove_unlocked(path)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), [Path(path) for path in sys.argv[2:]])
+    main(int(sys.argv[1]), Path(sys.argv[2]), [Path(path) for path in sys.argv[3:]])

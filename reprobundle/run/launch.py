@@ -23,7 +23,7 @@ from pathlib import Path
 
 from reprobundle.errors import BadCallError
 from reprobundle.format.record import DrawMode
-from reprobundle.run.guard import LAUNCHED_NAME
+from reprobundle.run.guarded import told_to_guard
 from reprobundle.run.watch import ProcessWatch, SeenProcess, interpreters, is_python
 
 RECORDER_NAME = "_reprobundle_recorder"
@@ -222,7 +222,7 @@ def launch(
         _echo(session, enabled=echo),
     ):
         process = _start(argv, working_directory, variables, out.fileno(), err.fileno())
-        with _named(process, session):
+        with told_to_guard(process.pid, session.folder):
             watch = ProcessWatch(process.pid, alerts)
             status, interrupted = _wait(process)
         elapsed_ns = time.monotonic_ns() - start_ns
@@ -283,18 +283,6 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
             process.wait(timeout=GRACE_SECONDS)
             return
-
-
-@contextlib.contextmanager
-def _named(process: subprocess.Popen[bytes], session: Session) -> Iterator[None]:
-    """Tell the guard which process is to be ended if we are killed in the block."""
-    named = session.folder / LAUNCHED_NAME
-    with contextlib.suppress(OSError):  # A full disk is told by what needs the room.
-        named.write_text(str(process.pid))
-    yield
-    # Its number may soon be that of another process.
-    with contextlib.suppress(OSError):
-        named.unlink()
 
 
 @contextlib.contextmanager

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from reprobundle.errors import EnvironmentUnusableError
 from reprobundle.format.lock import Distribution, Interpreter, Lock
 from reprobundle.run import package_origin
 from reprobundle.run.drift import Drift, drift
+from reprobundle.run.guarded import owned_folder
 from reprobundle.run.installed_files import read_record
 from reprobundle.run.requirements import (
     TOOLS,
@@ -140,9 +140,9 @@ def probe(python: Path, *, env: Mapping[str, str] | None = None) -> LiveEnvironm
     Raises:
         EnvironmentUnusableError: It cannot be run, or is older than Python 3.9.
     """
-    with tempfile.TemporaryDirectory(prefix="reprobundle-probe-") as folder:
-        script = Path(folder) / PROBE.name
-        answer = Path(folder) / "environment.json"
+    with owned_folder("reprobundle-probe-") as folder:
+        script = folder / PROBE.name
+        answer = folder / "environment.json"
         shutil.copyfile(PROBE, script)
         problem = _run_probe(python, script, answer, env)
         try:

@@ -11,7 +11,6 @@ address that only this machine can reach.
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from urllib.parse import urlsplit
 
 from reprobundle.errors import NoResolutionError
 from reprobundle.format.lock import Distribution, Lock
+from reprobundle.run.guarded import owned_folder
 from reprobundle.run.lock_roots import (
     closure,
     is_left_out,
@@ -72,8 +72,7 @@ def make_pylock(
         targets = (here, *targets)
     # Where the run was made comes first: without it there is no lock at all.
     ordered = sorted(targets, key=lambda target: target.marker != here.marker)
-    with tempfile.TemporaryDirectory(prefix="reprobundle-lock-") as name:
-        folder = Path(name)
+    with owned_folder("reprobundle-lock-") as folder:
         environment = uv_environment(
             pip_settings(python), cache=cache, temporary=folder
         )

@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 from reprobundle.errors import NoResolutionError
+from reprobundle.run.guarded import told_to_guard
 
 TIMEOUT_SECONDS = 120
 _ENDED = "it was ended before it was made"
@@ -40,7 +41,7 @@ class Running:
                 text=True,
                 errors="replace",
             )
-        with self._process as process:
+        with self._process as process, told_to_guard(process.pid, folder):
             try:
                 _, printed = process.communicate(timeout=TIMEOUT_SECONDS)
             except subprocess.TimeoutExpired as error:

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from reprobundle.run import guard
-from reprobundle.run.guarded import OWNER_NAME, guarded_folder, remove_leftovers
+from reprobundle.run.guard import OWNER_NAME, remove_leftovers
+from reprobundle.run.guarded import guarded_folder, owned_folder
 
 PREFIX = "reprobundle-test-"
 DEADLINE_SECONDS = 60
@@ -60,8 +61,7 @@ OWNER = textwrap.dedent(
     """
     import subprocess, sys, time
     from pathlib import Path
-    from reprobundle.run.guard import LAUNCHED_NAME
-    from reprobundle.run.guarded import guarded_folder
+    from reprobundle.run.guarded import guarded_folder, told_to_guard
     part = Path(sys.argv[2])
     part.write_text("half")
     with guarded_folder(sys.argv[1], part) as folder:
@@ -69,9 +69,9 @@ OWNER = textwrap.dedent(
         child = subprocess.Popen(
             ["sh", "-c", sys.argv[3]], start_new_session=True
         )
-        (folder / "deep" / LAUNCHED_NAME).write_text(str(child.pid))
-        print(folder, child.pid, flush=True)
-        time.sleep(600)
+        with told_to_guard(child.pid, folder / "deep"):
+            print(folder, child.pid, flush=True)
+            time.sleep(600)
     """
 )
 
@@ -120,6 +120,14 @@ def test_a_part_that_somebody_else_writes_by_now_is_left(tmp_path):
     assert not part.exists()
 
 
+def test_what_another_process_launched_long_ago_is_not_ended(tmp_path):
+    (tmp_path / guard.LAUNCHED_NAME).write_text(f"7 {os.getpid()}")
+    assert guard.launched_in(tmp_path, os.getpid()) == {7}
+    assert guard.launched_in(tmp_path, 8) == set()
+    (tmp_path / guard.LAUNCHED_NAME).write_text("7")
+    assert guard.launched_in(tmp_path, os.getpid()) == set()
+
+
 def test_only_the_family_of_a_command_is_ended():
     seen = [
         (1, 0, 1),
@@ -135,20 +143,37 @@ def test_only_the_family_of_a_command_is_ended():
 
 def test_the_next_start_removes_what_nobody_guards_any_more(tmp_path):
     (left := tmp_path / f"{PREFIX}left").mkdir()
-    (left / OWNER_NAME).touch()
+    os.close(guard.claim(left))
     (old := tmp_path / f"{PREFIX}of-another-release").mkdir()
     (linked := tmp_path / f"{PREFIX}linked").symlink_to(old)
     (other := tmp_path / "other").mkdir()
-    (other / OWNER_NAME).touch()
+    os.close(guard.claim(other))
+    (far := tmp_path / f"{PREFIX}of-another-machine").mkdir()
+    (far / OWNER_NAME).write_text("elsewhere")
     with guarded_folder(PREFIX) as mine:
         assert not left.exists()
-        assert remove_leftovers(tmp_path, PREFIX) == []
-        assert {mine, old, linked, other} == set(tmp_path.iterdir())
+        assert remove_leftovers(tmp_path) == []
+        assert {mine, old, linked, other, far} == set(tmp_path.iterdir())
+
+
+def test_a_folder_without_a_guard_goes_with_the_next_one(tmp_path):
+    with owned_folder(PREFIX) as mine:
+        assert remove_leftovers(tmp_path) == []
+        assert mine.exists()
+    assert list(tmp_path.iterdir()) == []
+    (left := tmp_path / f"{PREFIX}lock-left").mkdir()
+    os.close(guard.claim(left))
+    with owner(tmp_path / ".x.part", "sleep 600") as (process, folder, _):
+        assert not left.exists()
+        left.mkdir()
+        os.close(guard.claim(left))
+        process.kill()
+        assert waited(lambda: not folder.exists() and not left.exists())
 
 
 def test_a_folder_whose_guard_lives_is_left(tmp_path):
     """The process may be dead and its guard still at work."""
     with owner(tmp_path / ".x.part", "sleep 600") as (process, folder, pid):
-        assert remove_leftovers(tmp_path, PREFIX) == []
+        assert remove_leftovers(tmp_path) == []
         process.kill()
         assert waited(lambda: not folder.exists() and not alive(pid))
