@@ -7,7 +7,6 @@ host publishes them for one person, whose name is then that of the file.
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
@@ -98,7 +97,7 @@ def _lines(document: bytes) -> list[str]:
 def _fingerprint_of(key: str) -> str:
     try:
         return fingerprint(base64.b64decode(key, validate=True))
-    except binascii.Error:
+    except ValueError:
         return ""
 
 

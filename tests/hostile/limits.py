@@ -24,7 +24,8 @@ ADDRESSES_BYTES = 4 << 30
 """Addresses, not memory: libraries and the stacks of threads reserve many."""
 
 MOST_FILES = 32
-MOST_SECONDS = 120
+MOST_SECONDS = 300
+"""Of processor time, for one verb."""
 
 VERBS = (
     ("inspect", "--verbose"),
@@ -73,7 +74,7 @@ def main() -> None:
     bundle, folder = sys.argv[1:3]
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES_BYTES,) * 2)
     resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_FILES,) * 2)
-    resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS,) * 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (len(VERBS) * MOST_SECONDS,) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     from reprobundle.cli import run
 

@@ -135,7 +135,9 @@ def check(data: bytes, tmp_path: Path, *, temporary_bytes: int) -> list[dict[str
     for one in answers:
         assert one["status"] in {0, 10, 11, 12, 20, 21}, one
         assert one["peak_bytes"] <= limits.MOST_MEMORY_BYTES, one
+        assert one["seconds"] <= limits.MOST_SECONDS, one
         assert one["temporary_bytes"] <= temporary_bytes, one
+        assert one["open_files"] <= 8, one
         assert len(one["err"].splitlines()) <= 1, one
         assert one["err"].rstrip("\n").isprintable(), one
     left = {one.name for one in tmp_path.iterdir()}

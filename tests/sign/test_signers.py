@@ -37,6 +37,7 @@ def test_a_line_that_python_alone_would_end_hides_nobody(tmp_path, separator):
         (f"a\tvalid-after=20200101 ssh-ed25519 {KEY}", ["a"]),
         (f"ssh-ed25519 {KEY}", []),
         ("a ssh-ed25519 !", []),
+        ("a ssh-ed25519 AAAé", []),
         ('"a', []),
     ],
 )
