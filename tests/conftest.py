@@ -64,7 +64,7 @@ BUDGET_SECONDS = {
     "export": 20,
     "faults": 60,
     "format": 55,
-    "hostile": 60,
+    "hostile": 75,
     "handoff": 80,
     "outputs": 20,
     "pack": 8,
