@@ -4,9 +4,9 @@
     python benchmarks/container.py --kind weights --size-mb 800 --repeats 9
 
 Every command is a whole process, start-up included. The commands take turns (A B C,
-A B C, ...), so a slow minute of the machine hits all of them; what counts is the ratio
-of the medians, not the seconds. Files are read from the page cache: the first turn of
-each is thrown away.
+A B C, ...), so a slow minute of the machine hits all of them; what counts is the median
+of ours divided by theirs, turn by turn, not the seconds. Files are read from the page
+cache: the first turn of each is thrown away.
 
 Other tools do other work, so read the last column: tar and zip do not wait for the
 disk, bagit makes no archive, and reprozip also traces (not timed here). Install bagit
@@ -31,21 +31,56 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+TOOLS = {"7z", "b3sum", "borg", "restic", "sha256sum", "tar", "unzip", "zip", "zstd"}
+SMALL_BYTES = 10_000
 KINDS = ("weights", "csv", "small", "mix")
 
 PACK = """
-import sys
+import os, sys
 from pathlib import Path
 from reprobundle.format.writer import Source, write_bundle
-root = Path(sys.argv[1])
-files = [path for path in root.rglob("*") if path.is_file()]
+root = sys.argv[1]
 roles = {"inputs": "input", "project": "project"}
-sources = [
-    Source(name, roles[name.partition("/")[0]], path)
-    for path in files
-    for name in [path.relative_to(root).as_posix()]
-]
+sources = []
+for folder, _, names in os.walk(root):
+    inside = folder[len(root) + 1:]
+    for name in names:
+        role = roles[inside.partition("/")[0]]
+        sources.append(Source(f"{inside}/{name}", role, Path(f"{folder}/{name}")))
 write_bundle(Path(sys.argv[2]), sources)
+"""
+
+FLOOR = """
+import os, sys, threading, time, zlib
+from blake3 import blake3
+from reprobundle.format import frames
+root, cores = sys.argv[1], os.cpu_count()
+files = [f"{folder}/{name}" for folder, _, names in os.walk(root) for name in names]
+work = []
+for path in files:
+    data = open(path, "rb").read()
+    size = len(data)
+    level = 0
+    if "/inputs/" in path and size > frames.SAMPLED_BYTES:
+        level = frames.best_level(lambda o, n: data[o : o + n], size)
+    pieces = [data] if size <= 4 << 20 else [
+        data[start : start + (4 << 20)] for start in range(0, size, 4 << 20)
+    ]
+    work += [(piece, level, len(pieces) > 1) for piece in pieces]
+work.sort(key=lambda one: -len(one[0]))
+def share(number):
+    for piece, level, twice in work[number::cores]:
+        blake3(piece).digest()
+        if twice:
+            blake3(piece).digest()
+        zlib.crc32(frames.compress(piece, level) if level else piece)
+threads = [threading.Thread(target=share, args=(n,)) for n in range(cores)]
+frames.compress(b"x", 1)
+start = time.perf_counter()
+cpu = time.process_time()
+for one in threads: one.start()
+for one in threads: one.join()
+print(time.perf_counter() - start, time.process_time() - cpu)
 """
 
 VERIFY = """
@@ -67,6 +102,7 @@ class Contestant:
         note: What it does that the others do not, or the other way round.
         prepare: Called before each turn, not timed.
         product: The file or folder whose size is reported.
+        reports_itself: Whether it prints its own wall and processor time.
         seconds: Wall time of each turn.
         cpu_seconds: Processor time of each turn.
     """
@@ -76,6 +112,7 @@ class Contestant:
     note: str = ""
     prepare: Callable[[], None] = lambda: None
     product: Path | None = None
+    reports_itself: bool = False
     seconds: list[float] = field(default_factory=list)
     cpu_seconds: list[float] = field(default_factory=list)
 
@@ -96,7 +133,11 @@ class Contestant:
         after = os.times()
         if done.returncode:
             sys.exit(f"{self.name} failed: {done.stderr or done.stdout}")
-        if counts:
+        if counts and self.reports_itself:
+            wall, cpu = map(float, done.stdout.split())
+            self.seconds.append(wall)
+            self.cpu_seconds.append(cpu)
+        elif counts:
             self.seconds.append(elapsed)
             self.cpu_seconds.append(
                 after.children_user
@@ -146,8 +187,11 @@ def write_small(folder: Path, size_bytes: int) -> None:
         p for p in library.rglob("*.py") if 100 < p.stat().st_size < 60_000
     )
     written = number = 0
+    mean_bytes = sum(path.stat().st_size for path in sources) / len(sources)
     while written < size_bytes:
         data = sources[number % len(sources)].read_bytes()
+        if mean_bytes < SMALL_BYTES and number % 7 == 0:
+            data += data  # so that 50 MB are about 5,000 files
         path = folder / f"{number % 50:02d}" / f"module_{number:05d}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         written += path.write_bytes(data)
@@ -205,6 +249,15 @@ def packers(root: Path, out: Path, options: argparse.Namespace) -> list[Contesta
             product=out / "threads.tar.zst",
         ),
     ]
+    found.append(
+        Contestant(
+            "the work alone, in memory",
+            [sys.executable, "-c", FLOOR, str(root)],
+            "digests, CRC-32, zstd on all cores; neither reads nor writes; own clock",
+            reports_itself=True,
+        )
+    )
+    found += stores(root, out, options)
     if not options.quick:
         found.append(
             Contestant(
@@ -229,6 +282,61 @@ def packers(root: Path, out: Path, options: argparse.Namespace) -> list[Contesta
         )
     if options.reprozip and not options.quick:
         found.append(reprozip(root, out, options.reprozip))
+    return found
+
+
+def stores(root: Path, out: Path, options: argparse.Namespace) -> list[Contestant]:
+    """Return backup programs, each with a new store for each turn, and a signer."""
+    borg, restic = out / "borg", out / "restic"
+    os.environ.update(
+        BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK="yes",
+        BORG_BASE_DIR=str(out / "borg-base"),
+        RESTIC_PASSWORD="benchmark",
+        RESTIC_CACHE_DIR=str(out / "restic-cache"),
+    )
+
+    def fresh(folder: Path, *command: str) -> Callable[[], None]:
+        def make() -> None:
+            shutil.rmtree(folder, ignore_errors=True)
+            subprocess.run(command, check=True, capture_output=True)
+
+        return make
+
+    found = [
+        Contestant(
+            "borg create, zstd 3",
+            f"borg create --compression zstd,3 {borg}::a {root}",
+            "SHA-256, deduplicated",
+            fresh(borg, "borg", "init", "-e", "none", str(borg)),
+            borg,
+        ),
+        Contestant(
+            "restic backup",
+            f"restic -r {restic} backup {root}",
+            "SHA-256, deduplicated, encrypted",
+            fresh(restic, "restic", "-r", str(restic), "init"),
+            restic,
+        ),
+    ]
+    if options.model_signing:
+        found.append(
+            Contestant(
+                "model_signing sign",
+                f"{options.model_signing} sign key --private_key {options.key} "
+                f"--signature {out}/model.sig {root}",
+                "SHA-256; no archive",
+            )
+        )
+    if not options.quick:
+        found.append(
+            Contestant(
+                "7z",
+                f"7z a -bd -bso0 {out}/peer.7z {root}",
+                "LZMA2, CRC-32",
+                lambda: (out / "peer.7z").unlink(missing_ok=True),
+                out / "peer.7z",
+            )
+        )
     return found
 
 
@@ -274,6 +382,27 @@ def verifiers(root: Path, out: Path, options: argparse.Namespace) -> list[Contes
     if not options.quick:
         unzip = f"unzip -tqq {out}/peer.zip"
         found.append(Contestant("unzip -t of the zip", unzip, "CRC-32"))
+    found += [
+        Contestant(
+            "borg check --verify-data",
+            f"borg check --verify-data {out}/borg",
+            "SHA-256",
+        ),
+        Contestant(
+            "restic check --read-data",
+            f"restic -r {out}/restic check --read-data",
+            "SHA-256, decrypts",
+        ),
+    ]
+    if options.model_signing:
+        found.append(
+            Contestant(
+                "model_signing verify",
+                f"{options.model_signing} verify key --public_key {options.key}.pub "
+                f"--signature {out}/model.sig {root}",
+                "SHA-256",
+            )
+        )
     if options.bagit:
         command = [*options.bagit.split(), "--validate", "--processes"]
         found.append(
@@ -303,19 +432,24 @@ def size_of(product: Path | None) -> str:
     return f"{sum(p.stat().st_size for p in files if p.is_file()) / 1e6:,.0f}"
 
 
+def ratio(ours: list[float], theirs: list[float]) -> str:
+    """Return the median of the ratios, turn by turn: both then had the same minute."""
+    turns = zip(ours, theirs, strict=True)
+    return f"{statistics.median(a / max(b, 1e-3) for a, b in turns):.2f}"
+
+
 def print_table(title: str, contestants: list[Contestant]) -> None:
     """Print medians and their ratios to the first contestant as a Markdown table."""
-    base = statistics.median(contestants[0].seconds)
-    base_cpu = statistics.median(contestants[0].cpu_seconds)
     print(f"\n**{title}**\n")
-    print("| what | median s | × ours | CPU s | × ours | MB | note |")
+    print("| what | median s | ours / it | CPU s | ours / it | MB | note |")
     print("|---|---:|---:|---:|---:|---:|---|")
     for one in contestants:
         wall = statistics.median(one.seconds)
         cpu = statistics.median(one.cpu_seconds)
         print(
-            f"| {one.name} | {wall:.3f} | {wall / base:.2f} | {cpu:.2f} "
-            f"| {cpu / base_cpu:.2f} | {size_of(one.product)} | {one.note} |"
+            f"| {one.name} | {wall:.3f} | {ratio(contestants[0].seconds, one.seconds)} "
+            f"| {cpu:.2f} | {ratio(contestants[0].cpu_seconds, one.cpu_seconds)} "
+            f"| {size_of(one.product)} | {one.note} |"
         )
 
 
@@ -324,7 +458,7 @@ def available(contestants: list[Contestant]) -> list[Contestant]:
     kept = []
     for one in contestants:
         words = one.command.split() if isinstance(one.command, str) else one.command
-        tools = {"tar", "zip", "unzip", "zstd", "b3sum", "sha256sum"} & set(words)
+        tools = TOOLS & set(words)
         missing = sorted(tool for tool in tools if shutil.which(tool) is None)
         if missing:
             print(f"left out: {one.name} ({', '.join(missing)} is not installed)")
@@ -344,6 +478,8 @@ def main() -> None:
     )
     parser.add_argument("--bagit", default="", help="command that runs bagit")
     parser.add_argument("--reprozip", default="", help="path of reprozip")
+    parser.add_argument("--model-signing", default="", help="path of model_signing")
+    parser.add_argument("--key", default="", help="its key; KEY.pub is the public one")
     parser.add_argument("--folder", type=Path, help="where the files are written")
     options = parser.parse_args()
     os.environ["PYTHONPATH"] = str(ROOT)

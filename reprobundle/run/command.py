@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from reprobundle.run.facts import replace_all
+from reprobundle.run.paths_in_text import replace_all
 from reprobundle.run.watch import is_python
 
 PROJECT = "{project}"

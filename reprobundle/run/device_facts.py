@@ -29,7 +29,8 @@ from reprobundle.run.events import (
     WarningEvent,
     WitnessEvent,
 )
-from reprobundle.run.facts import events_of, replace_all
+from reprobundle.run.facts import events_of
+from reprobundle.run.paths_in_text import replace_all
 
 DeviceMapping = Literal["", "cuda=cpu", "cuda=mps"]
 FallbackState = Literal["none-possible", "none-seen", "seen", "not-checked"]

@@ -14,7 +14,8 @@ from reprobundle.run.events import (
     Float64SiteEvent,
     OperatorFormEvent,
 )
-from reprobundle.run.facts import events_of, replace_all
+from reprobundle.run.facts import events_of
+from reprobundle.run.paths_in_text import replace_all
 
 Hide = list[tuple[str, str]]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
@@ -26,6 +25,7 @@ from reprobundle.run.events import (
 )
 from reprobundle.run.launch import Launched
 from reprobundle.run.masking import mask
+from reprobundle.run.paths_in_text import replace_all
 from reprobundle.run.ranks import part_of, rank_files
 from reprobundle.run.watch import is_python
 
@@ -170,18 +170,3 @@ def _error_report(event: Error | CellError, hide: list[tuple[str, str]]) -> Erro
         traceback=replace_all(event.traceback, hide),
         steps=event.steps,
     )
-
-
-def replace_all(text: str, pairs: list[tuple[str, str]]) -> str:
-    """Return `text` with each path of `pairs` replaced by its stand-in.
-
-    Only whole path components count: a folder ``/tmp/a`` is not part of ``/tmp/ab``.
-    """
-    for old, new in pairs:
-        if old and old in text:
-            # ``/root`` alone is also the end of ``/data/root``; a longer path is not
-            # likely to be, and may stand right behind an option: ``-I/home/a``.
-            start = r"(?<![\w.~}-])" if old.count("/") == 1 else ""
-            pattern = start + re.escape(old) + r"(?![\w.+-])"
-            text = re.sub(pattern, new.replace("\\", r"\\"), text)
-    return text

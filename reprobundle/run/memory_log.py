@@ -19,7 +19,8 @@ from reprobundle.run.events import (
     MemoryEvent,
     ShapesEvent,
 )
-from reprobundle.run.facts import events_of, replace_all
+from reprobundle.run.facts import events_of
+from reprobundle.run.paths_in_text import replace_all
 
 # The named samples are bounded by the recorder; those by the clock come from every
 # process, data loader workers too.

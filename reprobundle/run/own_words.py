@@ -16,7 +16,7 @@ import msgspec
 
 from reprobundle.format.record import Command, Placeholder
 from reprobundle.run.command import recorded_argv, replace_words
-from reprobundle.run.facts import replace_all
+from reprobundle.run.paths_in_text import replace_all
 from reprobundle.run.placeholders import Names
 
 EVERY: tuple[Placeholder, ...] = get_args(Placeholder)

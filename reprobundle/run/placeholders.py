@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from reprobundle.format.record import Record
-from reprobundle.run.facts import replace_all
+from reprobundle.run.paths_in_text import replace_all
 
 # Names that everybody has tell nothing.
 _COMMON = frozenset(

@@ -16,8 +16,9 @@ from reprobundle.run.events import (
     Trouble,
     WarningEvent,
 )
-from reprobundle.run.facts import events_of, replace_all
+from reprobundle.run.facts import events_of
 from reprobundle.run.launch import Launched
+from reprobundle.run.paths_in_text import replace_all
 
 MOST_OF_ONE_KIND = 20
 

@@ -14,7 +14,6 @@ count there.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import select
 import sys
@@ -141,6 +140,8 @@ class _Alarm:
     """Tells when one of some files is opened, by inotify(7)."""
 
     def __init__(self, files: Iterable[Path]) -> None:
+        import ctypes  # a twentieth of a start-up, and few commands start a program
+
         libc = ctypes.CDLL(None, use_errno=True)
         self._fd = libc.inotify_init1(_IN_NONBLOCK | _IN_CLOEXEC)
         for file in files:

@@ -16,6 +16,7 @@ from reprobundle.run.events import (
     read_events,
 )
 from reprobundle.run.launch import Launched, Session
+from reprobundle.run.paths_in_text import replace_all
 from reprobundle.run.watch import SeenProcess
 
 
@@ -163,6 +164,6 @@ def test_the_exit_status_of_the_command_itself_comes_from_the_launcher():
 def test_only_whole_path_components_are_replaced():
     pairs = [("/tmp/nb", "{project}"), ("/tmp", "{tmp}")]
     text = "/tmp/nb/a.py /tmp/nbenv/bin /tmp/tmpx.json '/tmp/nb'"
-    assert facts.replace_all(text, pairs) == (
+    assert replace_all(text, pairs) == (
         "{project}/a.py {tmp}/nbenv/bin {tmp}/tmpx.json '{project}'"
     )
