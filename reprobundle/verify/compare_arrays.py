@@ -144,6 +144,13 @@ def compare_floats(
         scale = as_float(result.scale) if result.scale is not None else 0.0
         if math.isclose(stated, scale, rel_tol=_SAME_SCALE):
             return result
+    if stated is None:
+        # A floor only widens a bound: what lies within without it lies within, and the
+        # same reading tells the scale. Only the place of the worst element may be
+        # another one, of elements that are all within.
+        result = _measured(reference, replay, tolerance, 0.0)
+        if not result.outside:
+            return result
     return _measured(reference, replay, tolerance, root_mean_square(reference))
 
 

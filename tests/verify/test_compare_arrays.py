@@ -3,6 +3,7 @@ import math
 import tracemalloc
 
 import ml_dtypes
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -347,25 +348,41 @@ def pair_with_floor():
     return reference, (reference * (1 + 1e-4 * draw.standard_normal(5000))).astype("f4")
 
 
-def test_a_stated_scale_spares_one_reading_and_changes_no_figure():
+def counted(values, read):
+    """Return the array; each reading of it is added to `read`."""
+    one = named(values)
+
+    def blocks(elements):
+        read.append(1)
+        yield from one.blocks(elements)
+
+    return one._replace(blocks=blocks)
+
+
+def test_a_stated_scale_spares_readings_and_changes_no_figure():
     reference, replay = pair_with_floor()
     rule = Tolerance(rtol=1e-4, atol=0.0, floor=1.0)
-    read = []
-
-    def counted(values):
-        one = named(values)
-
-        def blocks(elements):
-            read.append(1)
-            yield from one.blocks(elements)
-
-        return one._replace(blocks=blocks)
-
+    stated: list[int] = []
+    unknown: list[int] = []
     scale = root_mean_square(named(reference))
-    fast = compare_array(counted(reference), named(replay), rule, scale)
-    assert len(read) == 1
-    assert fast == compare_array(counted(reference), named(replay), rule)
-    assert len(read) == 3
+    fast = compare_array(counted(reference, stated), named(replay), rule, scale)
+    slow = compare_array(counted(reference, unknown), named(replay), rule)
+    assert fast == slow
+    assert slow.outside
+    assert (len(stated), len(unknown)) == (1, 3)
+
+
+def test_what_lies_within_without_its_floor_needs_no_scale():
+    reference, replay = pair_with_floor()
+    rule = Tolerance(rtol=1e-2, atol=0.0, floor=1.0)
+    read: list[int] = []
+    found = compare_array(counted(reference, read), named(replay), rule)
+    scale = root_mean_square(named(reference))
+    usual = compare_array(named(reference), named(replay), rule, scale)
+    assert (len(read), found.outside, found.problem) == (1, 0, "")
+    # Another of the elements that are all within may be the one nearest to its bound.
+    apart = {name: getattr(usual, name) for name in ("worst_index", "expected", "got")}
+    assert msgspec.structs.replace(found, **apart) == usual
 
 
 @pytest.mark.parametrize("stated", [0.0, 1e6, 1.0001, math.inf, math.nan])
