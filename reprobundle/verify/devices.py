@@ -44,10 +44,20 @@ def contradiction(record: Record) -> str:
     system = facts.get("os.name")
     if "mps" in seen and system is not None and _is_no_mac(system):
         return f"MPS exists on macOS only, this run was made on {system.value}"
+    label = _label(facts.get("torch.version"))
+    if {"cuda", "mps"} & {*seen} and label == "cpu":
+        return "this build of torch is one for the CPU alone, by its version"
     kinds = [facts.get(f"torch.{kind}.built") for kind in ("cuda", "hip")]
     if "cuda" in seen and all(kind is not None and kind.unknown for kind in kinds):
         return "this build of torch has neither CUDA nor ROCm"
     return ""
+
+
+def _label(version: Fact | None) -> str:
+    """Return what a build is for, as its version says: ``cpu``, ``cu130``, nothing."""
+    if version is None or version.unknown:
+        return ""
+    return str(version.value).partition("+")[2]
 
 
 def _is_no_mac(system: Fact) -> bool:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import BinaryIO
 
-from reprobundle.errors import UnreadableOutputError
+from reprobundle.errors import MissingMemberError, UnreadableOutputError
 from reprobundle.format.findings import ArrayComparison
 from reprobundle.format.policy import Tolerance
 from reprobundle.format.record import Output
@@ -48,7 +48,8 @@ def held_parts(sides: Sides) -> tuple[ArrayComparison, ...] | None:
             return _arrays(output, content) or (_nothing(output),)
         if output.kind in ("table", "document"):
             return _cells(sides)
-    except UnreadableOutputError:
+    except (UnreadableOutputError, MissingMemberError):
+        # Of a part of a bundle the content may lie in another one.
         return None
     return None
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from reprobundle.errors import MissingMemberError
 from reprobundle.format.canonical import decode
 from reprobundle.format.findings import Finding
 from reprobundle.format.record import Growth, Memory, MemorySeries, Record
@@ -83,8 +84,12 @@ def _as_sampled(record: Record, content: Content) -> Memory:
     log = record.memory
     if log.course not in SETTLED or log.series not in content.names:
         return log
-    with content.open_own(log.series) as stream:
-        data = stream.read()
+    try:
+        with content.open_own(log.series) as stream:
+            data = stream.read()
+    except MissingMemberError:
+        # Of a part of a bundle the series may lie in another one.
+        return log
     series = decode(data, MemorySeries, where=log.series, rule="R-7.2")
     growth = growth_of(series.samples, log.calls)
     seen = course(growth)

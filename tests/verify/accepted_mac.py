@@ -41,6 +41,7 @@ def fact(value):
 
 FACTS = {
     **ENVIRONMENT,
+    "torch.version": fact("2.13.0"),
     "os.name": fact("macOS"),
     "os.version": fact("26.3.1"),
     "os.build": fact(BUILD),

@@ -232,6 +232,7 @@ class Run:
             ),
         )
         changes = {**fixed, **self.changes}
+        changes.setdefault("environment", _built_for(changes.get("devices")))
         return msgspec.structs.replace(record, **changes), content
 
     def _output(self, folder, name, data, content):
@@ -264,6 +265,18 @@ class Run:
             role=self.roles.get(name, ""),
             role_source="stated" if name in self.roles else "",
         )
+
+
+def _built_for(devices: object) -> dict[str, Fact]:
+    """Return the facts of a machine whose torch is built for the devices it used."""
+    seen = devices.observed if isinstance(devices, Devices) else ()
+    label = "+cpu"
+    if "cuda" in seen:
+        label = "+cu130"
+    elif "mps" in seen:
+        label = ""
+    version = Fact(value=f"2.13.0{label}", source="torch.__version__")
+    return {**ENVIRONMENT, "torch.version": version}
 
 
 def _sampled(name: str, path: Path, told: Summary, content: dict[str, bytes]) -> Output:

@@ -94,6 +94,7 @@ def test_a_stand_in_is_never_the_device_and_can_never_be_allowed(bench, devices)
             {
                 "environment": {
                     **ENVIRONMENT,
+                    "torch.version": Fact(value="2.13.0", source="torch"),
                     "torch.cuda.built": Fact(unknown="built without CUDA"),
                     "torch.hip.built": Fact(unknown="built without ROCm"),
                 }

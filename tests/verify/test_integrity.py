@@ -95,6 +95,7 @@ def test_what_opening_a_bundle_refuses_decides_the_verdict(
 def test_a_newer_minor_version_is_not_understood_completely():
     class Newer:
         newer_minor = True
+        part = None
         interrupted = False
         members = ()
         size_bytes = 1

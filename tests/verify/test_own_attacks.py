@@ -220,6 +220,16 @@ def test_mps_was_not_on_debian(bench):
     assert found(report, "standin-device", "warn")
 
 
+@pytest.mark.parametrize("device", ["cuda", "mps"])
+def test_a_build_for_the_cpu_alone_used_no_accelerator(bench, device):
+    used = Devices(observed=("cpu", device), fallback="none-possible")
+    bench.pack().replay(devices=used, environment=ENVIRONMENT, platform="darwin")
+    report = bench.verify()
+    assert report.judgements[0].device == f"{device}-standin"
+    assert found(report, "standin-device", "warn")
+    assert report.exit_status
+
+
 def test_one_claim_has_one_sealed_command(bench):
     bench.claims = {"main": Run({"out/x.txt": b"1\n"})}
     bench.pack()

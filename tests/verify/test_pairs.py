@@ -135,6 +135,7 @@ def test_runs_that_end_differently_are_not_compared_by_their_outputs(bench):
             {
                 "platform": "darwin",
                 "devices": Devices(observed=("mps",), fallback="none-seen"),
+                "environment": ENVIRONMENT,
             },
             "device",
         ),

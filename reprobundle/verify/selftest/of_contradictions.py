@@ -90,6 +90,21 @@ def _mps_on_debian(subject: Subject, draft: Draft) -> Draft:
     )
 
 
+def _cuda_on_cpu_build(subject: Subject, draft: Draft) -> Draft:
+    """Say CUDA of a build for the CPU alone, and leave out what it was built with."""
+    facts = draft.record.environment
+    version = facts.get("torch.version")
+    if version is None or not str(version.value).endswith("+cpu"):
+        raise NotPossibleError("the reference's torch is no build for the CPU alone")
+    kept = {name: fact for name, fact in facts.items() if not name.endswith(".built")}
+    return draft.saying(
+        devices=Devices(
+            requested="cuda", observed=("cpu", "cuda"), fallback="none-possible"
+        ),
+        environment=kept,
+    )
+
+
 def _leak_called_flat(subject: Subject, draft: Draft) -> Draft:
     """Put a series that grows beside a record that calls its memory flat."""
     log = draft.record.memory
@@ -167,6 +182,12 @@ CONTRADICTION_MUTATIONS = (
         "a run on MPS of a Mac whose system is Debian",
         ids("standin-device"),
         replay_with(_mps_on_debian),
+    ),
+    Mutation(
+        "cuda-on-a-cpu-build",
+        "a run that says cuda, of a build for the CPU that hides what it is built with",
+        ids("standin-device"),
+        replay_with(_cuda_on_cpu_build),
     ),
     Mutation(
         "leak-called-flat",
