@@ -33,7 +33,7 @@ PARTS = {
     "figures": "header, footer, section > :not(.figures, .legend, [id^=figures])"
     " { display: none }",
 }
-HEIGHTS = {"report": 1500, "figures": 1150}
+HEIGHTS = {"report": 1500, "figures": 1040}
 
 
 def made_up_replay(bundle: Path, folder: Path) -> Path:
