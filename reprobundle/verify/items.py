@@ -256,6 +256,7 @@ EVERY_ITEM: tuple[Item, ...] = (
         "The replay read files that the reference did not read; it is a warning if one "
         "of them is a result of the reference.",
         _WARNS,
+        allowable=False,
     ),
     Item(
         "standin-data",

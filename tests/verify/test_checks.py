@@ -777,6 +777,7 @@ def test_no_warning_that_hides_the_device_or_the_input_can_be_allowed():
         "cpu-fallback",
         "standin-device",
         "reduced-input",
+        "further-input",
         "index-out-of-range",
         "in-kernel-detour",
         "values-not-compared",
