@@ -16,6 +16,7 @@ from reprobundle.verify.defaults import is_widened
 from reprobundle.verify.devices import device_of
 from reprobundle.verify.ending import check_ending, is_finished
 from reprobundle.verify.observation import check_reference_observation
+from reprobundle.verify.protocol import check_protocol
 from reprobundle.verify.sealed import Sealed
 
 GOOD = ("bit-identical", "within-tolerance")
@@ -81,6 +82,12 @@ def _check_repeat(
         return
     comparisons: list[OutputComparison] = []
     for number, repeat in repeats:
+        other = _another_run(main, repeat)
+        if other:
+            where = f"runs/{number}"
+            reason = f"the repeat pass repeats nothing: {other}{of}"
+            yield finding("reference-not-repeatable", "warn", reason, where=where)
+            return
         endings = [
             found for found in check_ending(main, repeat) if found.outcome != "pass"
         ]
@@ -93,6 +100,12 @@ def _check_repeat(
     passes = 1 + len(repeats)
     for found in _repeats(comparisons, sealed.policy, passes=passes):
         yield msgspec.structs.replace(found, reason=f"{found.reason}{of}")
+
+
+def _another_run(main: Record, again: Record) -> str:
+    """Return why a sealed pass is no run of the same protocol, or nothing."""
+    wrong = (one for one in check_protocol(main, again) if one.outcome == "fail")
+    return next((f"{one.id}: {one.reason}" for one in wrong), "")
 
 
 def compare_sealed(
@@ -145,7 +158,8 @@ def _untouched(bundle: Bundle, sealed: Sealed, number: int, traced: int) -> Find
         for item in compare_sealed(bundle, sealed, (number, measured), (traced, again))
         if not item.excluded and item.result not in GOOD
     ]
-    reasons = [*(one.reason for one in endings), *bad]
+    other = _another_run(measured, again)
+    reasons = [*([other] if other else []), *(one.reason for one in endings), *bad]
     if not reasons:
         return finding("tracing-changed-reference", "pass", where=where)
     return finding(

@@ -107,6 +107,7 @@ def read_sealed(bundle: Bundle) -> tuple[Sealed | None, list[Finding]]:
     runs = _runs(bundle, findings)
     if policy is None or findings:
         return None, findings
+    findings.extend(_twice(policy))
     findings.extend(_roles(runs))
     if findings:
         return None, findings
@@ -148,6 +149,18 @@ def _unsound(path: str, error: BundleError) -> Finding:
         return finding("sealed-document", "not-checked", reason, where=path)
     reason = error.message.removeprefix(f"{error.where}: ")
     return finding("sealed-document", "fail", reason, where=path)
+
+
+def _twice(policy: Policy) -> list[Finding]:
+    """Refuse a policy of which one half would never be looked at."""
+    claims = [f"the claim {one.name!r}" for one in policy.claims]
+    rows = [f"{one.dtype}, {one.devices} devices" for one in policy.tolerances]
+    named = [*claims, *rows]
+    return [
+        finding("sealed-document", "fail", f"it states {one} twice", where=POLICY)
+        for one in dict.fromkeys(named)
+        if named.count(one) > 1
+    ]
 
 
 def _roles(runs: Mapping[int, Record]) -> list[Finding]:

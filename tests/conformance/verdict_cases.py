@@ -724,6 +724,22 @@ BUNDLE_CASES = (
         files.attached(files.shadowed()),
     ),
     _own(
+        "repeat_of_another_command",
+        "V11",
+        "warning",
+        WARNED,
+        "The repeat pass ran another command than the reference.",
+        files.attached(files.repeat_of_another()),
+    ),
+    _own(
+        "claim_stated_twice",
+        "V5",
+        "invalid",
+        "UNREADABLE",
+        "The policy states one claim twice.",
+        files.attached(files.small(claims=[{"name": "main"}, {"name": "main"}])),
+    ),
+    _own(
         "claim_stated_only",
         "V20",
         "invalid",

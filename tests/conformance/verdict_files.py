@@ -139,6 +139,13 @@ def repeat_differs() -> Story:
     return Story(runs=[(Run(), {}), (repeat, role)])
 
 
+def repeat_of_another() -> Story:
+    """Return a bundle whose repeat pass ran another command."""
+    role = {"role": "repeat", "pass_name": "repeat"}
+    other = Run(changes={"command": command(argv=["true"])})
+    return Story(runs=[(Run(), {}), (other, role)])
+
+
 def repeat_copied() -> Story:
     """Return a bundle whose repeat pass says that it took the reference's time."""
     copied = {"elapsed_ns": RECORD["elapsed_ns"]}

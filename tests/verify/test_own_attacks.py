@@ -10,7 +10,7 @@ import pytest
 
 from reprobundle.format.digests import digest_bytes
 from reprobundle.format.policy import Claim, OutputRule, Tolerance
-from reprobundle.format.record import Devices, Fact, FileRead, Outcome, Process
+from reprobundle.format.record import Command, Devices, Fact, FileRead, Outcome, Process
 from reprobundle.verify.defaults import default_policy
 from tests.verify.builder import (
     DATA,
@@ -278,3 +278,42 @@ def test_an_error_as_large_as_the_values_is_a_warning(bench, tolerance, factor):
     assert report.verdict == "REPRODUCED WITH WARNINGS"
     (one,) = found(report, "large-error", "warn")
     assert "about as large as the values" in one.reason
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"command": Command(argv=("true",), seed=0)}, "same-command"),
+        ({"command": Command(argv=("python", "train.py"), seed=5)}, "same-seed"),
+        ({"files_digest": "0" * 64}, "same-files"),
+    ],
+    ids=["command", "seed", "files"],
+)
+@pytest.mark.parametrize("which", ["repeat", "evidence"])
+def test_a_pass_that_ran_something_else_repeats_nothing(bench, which, changes, words):
+    setattr(bench, which, Run(changes=changes))
+    bench.pack().replay()
+    report = bench.verify()
+    names = {
+        "repeat": "reference-not-repeatable",
+        "evidence": "tracing-changed-reference",
+    }
+    (one,) = found(report, names[which], "warn")
+    assert words in one.reason
+    assert report.verdict == "REPRODUCED WITH WARNINGS"
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"claims": (Claim(name="main"), Claim(name="main"))}, "the claim 'main'"),
+        ({"tolerances": default_policy().tolerances[:1] * 2}, "devices twice"),
+    ],
+    ids=["claim", "tolerance"],
+)
+def test_a_policy_states_nothing_twice(bench, fields, words):
+    bench.policy = msgspec.structs.replace(bench.policy, **fields)
+    bench.pack().replay()
+    report = bench.verify()
+    assert report.verdict == "UNREADABLE"
+    assert words in found(report, "sealed-document", "fail")[0].reason

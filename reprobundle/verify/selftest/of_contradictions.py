@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import msgspec
 
 from reprobundle.format.canonical import encode
+from reprobundle.format.policy import Claim
 from reprobundle.format.record import (
     Devices,
     ErrorReport,
@@ -27,6 +28,7 @@ from reprobundle.verify.selftest.altered_replay import (
     replay_with,
     saying,
 )
+from reprobundle.verify.selftest.forged import POLICY, forged
 from reprobundle.verify.selftest.mutation import Made, Mutation, NotPossibleError
 from reprobundle.verify.selftest.subject import Draft, Subject
 
@@ -138,6 +140,25 @@ def _shadowed(subject: Subject) -> Iterator[Made]:
     raise NotPossibleError("no repeat pass was made")
 
 
+def _other_repeat(subject: Subject) -> Iterator[Made]:
+    """Seal a repeat pass that ran something else."""
+    for number, record in subject.sealed.runs.items():
+        if record.role == "repeat":
+            command = msgspec.structs.replace(record.command, argv=("true",))
+            other = msgspec.structs.replace(record, command=command)
+            path = f"runs/{number}/record.json"
+            yield forged(subject, "the repeat pass", {path: encode(other)})
+            return
+    raise NotPossibleError("no repeat pass was made")
+
+
+def _claim_twice(subject: Subject) -> Iterator[Made]:
+    """Freeze a policy that states one claim twice, the second time strictly."""
+    claims = (Claim(name="main"), Claim(name="main", statement="It is perfect"))
+    policy = msgspec.structs.replace(subject.sealed.policy, claims=claims)
+    yield Made(subject.seal("forged", {POLICY: encode(policy)}), "the policy")
+
+
 def _hidden_nan(subject: Subject) -> Iterator[Made]:
     """Put NaN on both sides, under summaries that count none."""
     from reprobundle.verify.selftest.of_both_sides import both_sides
@@ -200,6 +221,18 @@ CONTRADICTION_MUTATIONS = (
         "a second sealed run for the main claim",
         ids("sealed-document"),
         _shadowed,
+    ),
+    Mutation(
+        "repeat-of-another-command",
+        "a repeat pass that ran another command",
+        ids("reference-not-repeatable"),
+        _other_repeat,
+    ),
+    Mutation(
+        "policy-claim-twice",
+        "a policy that states one claim twice, in two ways",
+        ids("sealed-document"),
+        _claim_twice,
     ),
     Mutation(
         "nan-under-a-summary",
