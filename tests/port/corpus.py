@@ -363,4 +363,96 @@ CORPUS = (
         T + "with torch.cuda.stream(torch.cuda.Stream()):\n    pass\n",
         (2,),
     ),
+    # From reading ten more packages: names, enums, launchers, forms of one's own.
+    Snippet(
+        "type of ddp",
+        "a.py",
+        "from torch.nn.parallel import DistributedDataParallel as D\n"
+        "def bare(m):\n    return m.module if isinstance(m, (D,)) else m\n",
+    ),
+    Snippet(
+        "setting of fsdp",
+        "a.py",
+        "from torch.distributed.fsdp import ShardingStrategy\n"
+        "s = ShardingStrategy['FULL_SHARD']\n",
+    ),
+    Snippet(
+        "sharded",
+        "a.py",
+        T + "from torch.distributed.fsdp import FullyShardedDataParallel as F\n"
+        "m = F(torch.nn.Linear(1, 1))\n",
+        (3,),
+    ),
+    Snippet(
+        "member of an enum",
+        "a.py",
+        "import torch.distributed as d\nfrom own import Kind, state\n"
+        "if state.distributed_type == Kind.MULTI_GPU:\n"
+        "    d.init_process_group('nccl')\n",
+    ),
+    Snippet(
+        "no member of an enum",
+        "a.py",
+        "import torch.distributed as d\nfrom own import Kind, state\n"
+        "if state.distributed_type == Kind.NO:\n"
+        "    d.init_process_group('nccl')\n",
+        (4,),
+    ),
+    Snippet(
+        "variable of a launcher",
+        "a.py",
+        "import os\nimport torch.distributed as d\n"
+        "if int(os.environ.get('LOCAL_RANK', -1)) != -1:\n"
+        "    d.init_process_group('nccl')\n",
+    ),
+    Snippet(
+        "question about a package",
+        "a.py",
+        "from own import is_megatron_lm_available\n"
+        "if is_megatron_lm_available():\n    import megatron.core\n",
+    ),
+    Snippet(
+        "question about another thing",
+        "a.py",
+        "from own import is_torch_available\n"
+        "if is_torch_available():\n    import deepspeed\n",
+        (3,),
+    ),
+    Snippet(
+        "import for types",
+        "a.py",
+        "from typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    from deepspeed import DeepSpeedEngine\n",
+    ),
+    Snippet(
+        "other branch than types",
+        "a.py",
+        "from typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    pass\nelse:\n    import deepspeed\n",
+        (5,),
+    ),
+    Snippet(
+        "own form of cuda",
+        "a.py",
+        T + "class M(torch.nn.Module):\n    def cuda(self, device=None):\n"
+        "        return self._apply(lambda t: t.cuda(device))\n",
+    ),
+    Snippet(
+        "called by what nobody calls",
+        "a.py",
+        "def low():\n    import deepspeed\n\n\ndef high():\n    low()\n",
+    ),
+    Snippet(
+        "called through two",
+        "a.py",
+        "def low():\n    import deepspeed\n\n\ndef high():\n    low()\n\n\nhigh()\n",
+        (2,),
+    ),
+    Snippet(
+        "made by making an object",
+        "a.py",
+        "class Base:\n    def __init__(self):\n        import deepspeed\n\n\n"
+        "class Run(Base):\n    pass\n\n\nRun()\n",
+        (3,),
+    ),
 )

@@ -108,6 +108,15 @@ def test_kernels_that_the_build_guards_do_not_block(tmp_path):
     assert (report.action, report.rule) == ("keep-linux-gpu", "own-kernels")
 
 
+def test_kernels_that_are_loaded_behind_a_guard_do_not_block(tmp_path):
+    load = "from torch.utils.cpp_extension import load\n"
+    guarded = f"{load}try:\n    k = load('k', ['k.cu'])\nexcept Exception:\n    k = 0\n"
+    write(tmp_path, k_dot_cu="", a_dot_py=guarded)
+    assert set(standings(scan(tmp_path)).values()) == {"guarded"}
+    write(tmp_path, a_dot_py=f"{load}k = load('k', ['k.cu'])\n")
+    assert set(standings(scan(tmp_path)).values()) == {"blocker"}
+
+
 def test_a_function_nobody_calls_is_late_and_one_that_is_called_blocks(tmp_path):
     text = "def main():\n    import deepspeed\n"
     write(tmp_path, a_dot_py=text)
@@ -142,6 +151,29 @@ def test_a_function_that_another_file_calls_in_any_case_blocks(
     assert standings(report) == {("pkg/a.py", 2): standing}
     (found,) = report.findings
     assert ("called at run.py:" in found.because) == (standing == "blocker")
+
+
+def test_a_function_reached_through_another_of_its_file_blocks(tmp_path):
+    library = "def low():\n    import deepspeed\n\n\ndef launch():\n    low()\n"
+    call_it = "from pkg.a import launch\nlaunch()\n"
+    write(tmp_path, pkg__a_dot_py=library, run_dot_py=call_it)
+    assert standings(scan(tmp_path)) == {("pkg/a.py", 2): "blocker"}
+
+
+def test_examples_beside_a_package_are_aside_and_alone_they_block(tmp_path):
+    text = "import torch\nx = torch.ones(1).cuda()\n"
+    write(tmp_path, examples__a_dot_py=text)
+    assert standings(scan(tmp_path)) == {("examples/a.py", 2): "blocker"}
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg/__init__.py").touch()
+    assert standings(scan(tmp_path)) == {("examples/a.py", 2): "aside"}
+
+
+def test_what_waits_for_a_call_on_several_gpus_is_dual_track(tmp_path):
+    text = "def launch():\n    import deepspeed\n"
+    write(tmp_path, a_dot_py=text)
+    report = scan(tmp_path)
+    assert (report.action, report.rule) == ("dual-track", "guarded-path")
 
 
 def test_a_relative_import_leads_to_the_function(tmp_path):

@@ -66,6 +66,12 @@ def _free(found: Sequence[ScanFinding], *, whole: bool) -> tuple[Action, str, st
     if one := next((f for f in deep if f.standing == "guarded"), None):
         reason = f"what needs CUDA is guarded ({one.place}); both paths want tests"
         return "dual-track", "guarded-path", reason
+    if one := next((f for f in deep if f.standing == "late"), None):
+        reason = (
+            f"what needs CUDA waits for a call ({one.place}); whether it comes shows "
+            "when the program runs, and both paths want tests"
+        )
+        return "dual-track", "guarded-path", reason
     reason = "nothing that blocks was found by reading; only a run on a Mac shows more"
     return "nothing-found", "nothing-blocks", reason
 

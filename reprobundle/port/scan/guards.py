@@ -5,13 +5,23 @@ from __future__ import annotations
 import ast
 import re
 
+from reprobundle.port.scan.packages import imported
+
 # A flag by its name: use_cuda, HAS_TRITON, is_flash_attn_2_available, args.distributed.
 _FLAG = re.compile(
     r"(^|_)(no_)?(cuda|gpu|gpus|nccl|triton|flash|flash_attn|xformers|apex|deepspeed|horovod|"
     r"bnb|bitsandbytes|fused|distributed|ddp|world_size|n_gpu|local_rank|tensorrt|nvml|"
-    r"nvtx|multi_gpu|torch_scatter|is_available|is_initialized)(_|$)",
+    r"nvtx|multi_gpu|multi_device|torch_scatter|is_available|is_initialized|fsdp|megatron)(_|$)",
     re.IGNORECASE,
 )
+# is_megatron_lm_available, HAS_APEX: a question about a package.
+_HAS_PACKAGE = re.compile(
+    r"^_?(?:(?:is_)?(?P<one>\w+?)_(?:is_)?(?:available|installed)"
+    r"|(?:has|have|with)_(?P<other>\w+))$",
+    re.IGNORECASE,
+)
+_RANK = re.compile(r"(^|_)RANK$|^WORLD_SIZE$")
+_NONE_OF_THEM = frozenset({"NO", "NONE", "SINGLE", "CPU"})
 _NEGATIVE = re.compile(r"(^|_)(no|without|disable|skip)_|cpu_only|on_cpu|is_mac|mps")
 _NAMES_CUDA = re.compile(
     r"^(cuda|nccl|gpu|linux|triton|flash\w*)(:\d*)?$", re.IGNORECASE
@@ -81,15 +91,54 @@ def _compared(test: ast.Compare, flags: frozenset[str]) -> bool | None:
     left = ast.unparse(test.left).lower()
     if texts and "env" in left and "cuda" in left:
         return equal
+    if _asks_launcher(test.left):
+        # != -1, > 1, == "true": what a launcher of several processes sets.
+        is_more = isinstance(operator, (ast.Gt, ast.GtE, ast.NotEq, ast.NotIn))
+        return True if is_more or (equal and texts and texts[0] != "0") else None
     if texts and isinstance(operator, (ast.Eq, ast.In, ast.NotEq, ast.NotIn, ast.Is)):
         option = isinstance(operator, ast.In) and "cuda" in texts[0].lower()
         if option or _NAMES_CUDA.match(texts[0]):
             return equal
         # "not the CPU" may be MPS; "is the CPU" is no CUDA for certain.
         return False if _NOT_CUDA.match(texts[0]) and equal else None
+    chosen = _chosen(test.left, right)
+    if chosen is not None and isinstance(operator, (ast.NotEq, ast.NotIn, ast.IsNot)):
+        return not chosen
+    if chosen is not None and equal:
+        return chosen
     if isinstance(operator, (ast.Gt, ast.GtE, ast.NotEq)):
         return needs_cuda(test.left, flags)
     return None
+
+
+def _asks_launcher(node: ast.expr) -> bool:
+    """Tell whether it reads a variable of a launcher, such as ``LOCAL_RANK``."""
+    if "env" not in ast.unparse(node).lower():
+        return False
+    names = [
+        one.value
+        for one in ast.walk(node)
+        if isinstance(one, ast.Constant) and isinstance(one.value, str)
+    ]
+    return any(_FLAG.search(name) or _RANK.search(name) for name in names)
+
+
+def _chosen(left: ast.expr, right: ast.expr) -> bool | None:
+    """Return what it says of CUDA that `left` is, or is among, members of an enum.
+
+    Such as ``self.distributed_type == DistributedType.MULTI_GPU``.
+    """
+    members = (
+        right.elts if isinstance(right, (ast.Tuple, ast.List, ast.Set)) else [right]
+    )
+    names = [one.attr for one in members if isinstance(one, ast.Attribute)]
+    if not names or len(names) < len(members):
+        return None
+    is_about = _named(left, frozenset()) is True
+    if is_about and _NONE_OF_THEM.issuperset(names):
+        return False
+    all_flags = all(_FLAG.search(name) for name in names)
+    return True if is_about or all_flags else None
 
 
 def _called(test: ast.Call, flags: frozenset[str]) -> bool | None:
@@ -111,6 +160,9 @@ def _named(test: ast.expr, flags: frozenset[str]) -> bool | None:
         return None
     whole = ast.unparse(test)
     last = whole.rpartition(".")[2]
+    if last == "TYPE_CHECKING":
+        # Never true in a run: what stands behind it is kept away anywhere.
+        return True
     if whole in flags:
         return True
     if "mps" in whole:
@@ -118,9 +170,24 @@ def _named(test: ast.expr, flags: frozenset[str]) -> bool | None:
     if last in {"is_available", "is_initialized", "device_count"}:
         asked = ("cuda", "distributed", "dist", "nccl", "flash", "triton")
         return True if any(part in whole for part in asked) else None
-    if _FLAG.search(last):
+    if _FLAG.search(last) or _asks_for_package(last):
         return not _NEGATIVE.search(last)
     return None
+
+
+def _asks_for_package(name: str) -> bool:
+    """Tell whether a name asks for a package that `scan` knows, by its first words."""
+    found = _HAS_PACKAGE.match(name)
+    if found is None:
+        return False
+    words = (found["one"] or found["other"]).lower().split("_")
+    starts = ("_".join(words[:end]) for end in range(len(words), 0, -1))
+    return any(imported(one) is not None for one in starts)
+
+
+def names_cuda(test: ast.expr) -> bool:
+    """Whether a condition has the word in it."""
+    return "cuda" in ast.unparse(test)
 
 
 def catches_import(node: ast.Try) -> bool:

@@ -13,12 +13,19 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from reprobundle.format.scan_report import ScanFinding
+from reprobundle.port.scan.callers import bare
 from reprobundle.port.scan.calls import Call, calls_in_any_case
-from reprobundle.port.scan.dependencies import requirement_findings
-from reprobundle.port.scan.guards import catches_import, leaves, needs_cuda, without
+from reprobundle.port.scan.guards import (
+    catches_import,
+    leaves,
+    names_cuda,
+    needs_cuda,
+    without,
+)
 from reprobundle.port.scan.python_findings import (
     Import,
     PythonFindings,
+    Waiting,
     is_cuda,
     is_true,
     parts,
@@ -40,15 +47,14 @@ class PythonRead(NamedTuple):
     Attributes:
         findings: Places that need CUDA.
         imports: What it imports.
-        waiting: Blockers inside a function that nobody in the file calls, with the
-            function's name.
+        waiting: Blockers inside a function that the file never calls in any case.
         calls: Functions of other files that it calls in any case.
         reason: Why it could not be read; empty if it could.
     """
 
     findings: list[ScanFinding]
     imports: list[Import]
-    waiting: Sequence[tuple[str, ScanFinding]] = ()
+    waiting: Sequence[Waiting] = ()
     calls: Sequence[Call] = ()
     reason: str = ""
 
@@ -120,8 +126,7 @@ class _Walk(PythonFindings, ast.NodeVisitor):
 
     def visit_If(self, node: ast.If) -> None:
         demanded = needs_cuda(node.test, self._flags) is False
-        about = self._about_cuda(node.test)
-        if demanded and about and leaves(node.body, raising=True):
+        if demanded and names_cuda(node.test) and leaves(node.body, raising=True):
             self._demand(node.lineno, "ends where there is no CUDA")
         self._branch(node.test, node.body, node.orelse)
 
@@ -171,13 +176,10 @@ class _Walk(PythonFindings, ast.NodeVisitor):
                 self._block(case.body)
 
     def visit_Assert(self, node: ast.Assert) -> None:
-        if needs_cuda(node.test, self._flags) is True and self._about_cuda(node.test):
+        if needs_cuda(node.test, self._flags) is True and names_cuda(node.test):
             self._demand(node.lineno, "asserts that there is CUDA")
         else:
             self.visit(node.test)
-
-    def _about_cuda(self, test: ast.expr) -> bool:
-        return "cuda" in ast.unparse(test)
 
     # Scopes.
 
@@ -187,7 +189,9 @@ class _Walk(PythonFindings, ast.NodeVisitor):
         for decorator in node.decorator_list:
             self._dotted_use(decorator)
             self.visit(decorator)
-        self._functions.append(node.name)
+        owner = f"{self._class}." if self._class else ""
+        around, self._class = self._class, ""
+        self._functions.append(owner + node.name)
         guards, flags = self._guards, self._flags
         # A guard around the definition is one of its body as well.
         self._guards = list(guards)
@@ -196,15 +200,17 @@ class _Walk(PythonFindings, ast.NodeVisitor):
         self._block(node.body)
         self._guards, self._flags = guards, flags
         self._functions.pop()
+        self._class = around
 
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
-        self.visit_FunctionDef(node)
+    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         own = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
-        before, self._own_methods = self._own_methods, own
+        self._callers.add_class(node)
+        around = self._own_methods, self._class
+        self._own_methods, self._class = own, node.name
         self._block(node.body)
-        self._own_methods = before
+        self._own_methods, self._class = around
 
     def visit_For(self, node: ast.For) -> None:
         self.visit(node.iter)
@@ -263,7 +269,7 @@ class _Walk(PythonFindings, ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         if not self._guards:
-            self._called.add(ast.unparse(node.func).rpartition(".")[2])
+            self._callers.add(bare(ast.unparse(node.func)), self._functions)
         dotted = self._dotted(node.func)
         if dotted in {"importlib.import_module", "__import__"} or (
             isinstance(node.func, ast.Name) and node.func.id == "__import__"
@@ -327,15 +333,6 @@ class _Walk(PythonFindings, ast.NodeVisitor):
             )
         else:
             self.visit(value)
-
-    def _required(self, value: ast.expr, *, extra: str) -> None:
-        for node in ast.walk(value):
-            wanted = text(node)
-            if wanted and isinstance(node, ast.expr):
-                one = Source(self._source.path, wanted)
-                line = node.lineno
-                for found in requirement_findings(one, line, wanted, extra=extra):
-                    self._put_finding(found)
 
     # Leaves.
 

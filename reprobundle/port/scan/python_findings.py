@@ -9,10 +9,14 @@ from typing import NamedTuple
 import msgspec
 
 from reprobundle.format.scan_report import Level, ScanFinding, Standing
+from reprobundle.port.scan.callers import MODULE, Callers
+from reprobundle.port.scan.dependencies import requirement_findings
 from reprobundle.port.scan.packages import imported
 from reprobundle.port.scan.sources import Source
 from reprobundle.port.scan.torch_names import DEVICE_REMEDY, Known, known
 
+# Rules of what may well stand in a function that this program never calls.
+_LAZY = frozenset({"cuda-package", "distributed", "distributed-api", "cuda-demanded"})
 _CUDA_DEVICE = re.compile(r"^cuda(:\d*)?$")
 _JOBS = re.compile(r"distribut|ddp|fsdp|nccl|multi_?gpu|process_group", re.IGNORECASE)
 
@@ -31,6 +35,20 @@ class Import(NamedTuple):
     always: bool
 
 
+class Waiting(NamedTuple):
+    """A blocker inside a function that the file itself never calls in any case.
+
+    Attributes:
+        function: Its name.
+        reaching: Functions and classes whose call leads to it, itself included.
+        found: The blocker.
+    """
+
+    function: str
+    reaching: frozenset[str]
+    found: ScanFinding
+
+
 class PythonFindings:
     """The findings of one file, its names, and the guards at the place being read.
 
@@ -41,15 +59,16 @@ class PythonFindings:
     def __init__(self, source: Source) -> None:
         self.findings: list[ScanFinding] = []
         self.imports: list[Import] = []
-        self.waiting: list[tuple[str, ScanFinding]] = []
+        self.waiting: list[Waiting] = []
         self._source = source
         self._names: dict[str, str] = {}
         self._flags: frozenset[str] = frozenset()
         self._guards: list[str] = []
         self._functions: list[str] = []
-        self._called: set[str] = set()
+        self._callers = Callers()
         self._waiting: list[tuple[str, ScanFinding]] = []
         self._own_methods: set[str] = set()
+        self._class = ""
         self._seen: set[tuple[int, str, str]] = set()
 
     # Names.
@@ -93,7 +112,7 @@ class PythonFindings:
             return False
         if entry.rule == "late-import" and not called:
             return False
-        if not called and dotted.startswith("torch.cuda."):
+        if not called and (dotted.startswith("torch.cuda.") or is_jobs(entry)):
             # Types in annotations and isinstance exist without CUDA as well.
             because = "is named here and not called"
             entry = entry._replace(standing="check", because=because)
@@ -133,6 +152,15 @@ class PythonFindings:
             return
         if entry is not None:
             self._add(node.lineno, name or "import_module", entry)
+
+    def _required(self, value: ast.expr, *, extra: str) -> None:
+        for node in ast.walk(value):
+            wanted = text(node)
+            if wanted and isinstance(node, ast.expr):
+                one = Source(self._source.path, wanted)
+                line = node.lineno
+                for found in requirement_findings(one, line, wanted, extra=extra):
+                    self._put_finding(found)
 
     def _demand(self, line: int, because: str) -> None:
         known_name = Known(
@@ -218,14 +246,26 @@ class PythonFindings:
         """Whether it waits for a call of its function, which may never come."""
         if not self._functions:
             return False
-        jobs = found.level == "distributed" and _JOBS.search(self._functions[-1])
-        return found.rule in {"cuda-package", "distributed"} or bool(jobs)
+        function = self._functions[-1].rpartition(".")[2]
+        if found.rule == "device-named" and function == "cuda":
+            # A class that has its own form of ``cuda()``.
+            return True
+        jobs = found.level == "distributed" and _JOBS.search(function)
+        return found.rule in _LAZY or bool(jobs)
 
     def finish(self) -> None:
-        """Settle what waits for a call: a call in this file without a guard counts."""
-        here = [one for function, one in self._waiting if function in self._called]
-        self.findings += here
-        self.waiting = [one for one in self._waiting if one[0] not in self._called]
+        """Settle what waits for a call: one of this file that is made in any case."""
+        for function, one in self._waiting:
+            reached = self._callers.reaching(function)
+            if MODULE in reached:
+                self.findings.append(one)
+            else:
+                self.waiting.append(Waiting(function, reached, one))
+
+
+def is_jobs(entry: Known) -> bool:
+    """Tell whether a name of torch is about several GPUs."""
+    return entry.rule == "distributed-api"
 
 
 def _replaced(found: ScanFinding, *, standing: Standing, because: str) -> ScanFinding:

@@ -8,9 +8,13 @@ from pathlib import PurePosixPath
 import msgspec
 
 from reprobundle.format.scan_report import ScanFinding
+from reprobundle.port.scan.callers import bare
 from reprobundle.port.scan.calls import Call
-from reprobundle.port.scan.python_findings import Import
+from reprobundle.port.scan.python_findings import Import, Waiting
 
+_BUILDS = tuple(
+    f"cpp_extension.{name}" for name in ("CUDAExtension", "load", "load_inline")
+)
 _KERNEL_FILES = (".cu", ".cuh", ".ptx")
 
 
@@ -23,7 +27,7 @@ def only_where_reached(
     functions. CUDA files are kept away when the build names them behind a guard only.
     """
     importers = _importers(imports)
-    builds = [f for f in findings if f.term.endswith("cpp_extension.CUDAExtension")]
+    builds = [one for one in findings if one.term.endswith(_BUILDS)]
     guarded_build = next((f for f in builds if f.standing == "guarded"), None)
     if any(one.standing == "blocker" for one in builds):
         guarded_build = None
@@ -38,24 +42,27 @@ def only_where_reached(
             yield one
 
 
-def settled(
-    waiting: Iterable[tuple[str, ScanFinding]], calls: Iterable[Call]
-) -> Iterator[ScanFinding]:
+def settled(waiting: Iterable[Waiting], calls: Iterable[Call]) -> Iterator[ScanFinding]:
     """Yield what waits for a call of its function: it blocks if a file calls that.
 
     Args:
-        waiting: Blockers inside functions that nobody in their own file calls.
+        waiting: Blockers inside functions that their own file never calls in any case.
         calls: Calls of imported functions that are made in any case.
     """
     by_function: dict[tuple[str, str], Call] = {}
     for one in calls:
         by_function.setdefault((_path_of(one.module, one.place), one.function), one)
-    for function, found in waiting:
+    for blocker in waiting:
+        found, function = blocker.found, bare(blocker.function)
         names = _module_paths(found)
-        callers = [by_function.get((name, function)) for name in names]
-        caller = next((one for one in callers if one is not None), None)
+        callers = [
+            by_function.get((name, leading))
+            for name in names
+            for leading in (function, *sorted(blocker.reaching))
+        ]
+        caller = next((call for call in callers if call is not None), None)
         if caller is not None:
-            because = f"{found.because}; {function} is called at {caller.place}"
+            because = f"{found.because}; {caller.function} is called at {caller.place}"
             yield msgspec.structs.replace(found, because=because)
         else:
             because = f"runs when {function} is called, in no place seen here"

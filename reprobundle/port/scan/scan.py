@@ -20,7 +20,7 @@ from reprobundle.port.scan.action import choose_action
 from reprobundle.port.scan.calls import Call
 from reprobundle.port.scan.packages import normalised
 from reprobundle.port.scan.python_code import scan_python
-from reprobundle.port.scan.python_findings import Import
+from reprobundle.port.scan.python_findings import Import, Waiting
 from reprobundle.port.scan.reach import only_where_reached, settled
 from reprobundle.port.scan.sources import Source, bundle_id, read_sources
 
@@ -37,6 +37,8 @@ _ASIDE = re.compile(
     r"(^|/)(tests?|testing|docs?|benchmarks?|\.github|ci)/"
     r"|(^|/)(test_\w+|conftest)\.py$"
 )
+# Aside where they lie beside a package: alone they are the project.
+_EXAMPLES = re.compile(r"(^|/)(examples?|demos?|tutorials?)/")
 _SHEBANG = re.compile(r"#!.*\b(ba|z)?sh\b")
 _CONDA = re.compile(r"^dependencies:", re.MULTILINE)
 _LOCKS = frozenset({"uv.lock", "poetry.lock", "pylock.toml", "pdm.lock"})
@@ -63,7 +65,8 @@ def scan(target: Path) -> ScanReport:
             pile.add(source)
     pile.findings += settled(pile.waiting, pile.calls)
     reached = only_where_reached(pile.foreign(), pile.imports)
-    findings = [_placed(one) for one in reached]
+    beside = pile.has_package() and not bundle_id(target)
+    findings = [_placed(one, examples=beside) for one in reached]
     findings.sort(key=_order)
     whole = not any(one.matters for one in pile.not_read)
     action, rule, reason = choose_action(findings, whole=whole)
@@ -88,7 +91,7 @@ class _Pile:
     def __init__(self) -> None:
         self.findings: list[ScanFinding] = []
         self.imports: list[Import] = []
-        self.waiting: list[tuple[str, ScanFinding]] = []
+        self.waiting: list[Waiting] = []
         self.calls: list[Call] = []
         self.mentions: list[Mention] = []
         self.not_read: list[NotRead] = []
@@ -108,6 +111,15 @@ class _Pile:
                     self.findings.append(one)
         lines = {one.line for one in self.findings[first:]}
         self.mentions += _mentions(source, lines)
+
+    def has_package(self) -> bool:
+        """Tell whether there is a package besides examples and tests."""
+        return any(
+            name.endswith("/__init__.py")
+            and not _ASIDE.search(name)
+            and not _EXAMPLES.search(name)
+            for name in self.names
+        )
 
     def foreign(self) -> list[ScanFinding]:
         """Return the findings, without a package that is the project itself."""
@@ -188,9 +200,11 @@ def _setup_cfg(source: Source) -> Iterator[ScanFinding]:
             )
 
 
-def _placed(found: ScanFinding) -> ScanFinding:
-    if found.standing in {"blocker", "check"} and _ASIDE.search(found.path):
-        because = f"{found.because}; in tests, documents or benchmarks"
+def _placed(found: ScanFinding, *, examples: bool) -> ScanFinding:
+    aside = _ASIDE.search(found.path) or (examples and _EXAMPLES.search(found.path))
+    if found.standing in {"blocker", "check"} and aside:
+        where = "tests, documents, benchmarks or examples"
+        because = f"{found.because}; in {where}"
         return msgspec.structs.replace(found, standing="aside", because=because)
     return found
 

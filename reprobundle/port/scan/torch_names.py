@@ -127,7 +127,14 @@ KNOWN: dict[str, Known] = {
     "torch.nn.parallel.DistributedDataParallel": _ranks(
         "gives each process a GPU of its own"
     ),
-    "torch.distributed.fsdp": _ranks("shards over several GPUs"),
+    "torch.distributed.fsdp": _ranks("is a setting of sharding", "check"),
+    "torch.distributed.fsdp.FullyShardedDataParallel": _ranks(
+        "shards over several GPUs"
+    ),
+    "torch.distributed.fsdp.fully_shard": _ranks("shards over several GPUs"),
+    "torch.distributed._composable.fsdp.fully_shard": _ranks(
+        "shards over several GPUs"
+    ),
     "torch.nn.DataParallel": _ranks(
         "runs the plain model where there is no CUDA device", "check"
     ),
