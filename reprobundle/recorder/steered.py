@@ -83,6 +83,7 @@ class Steered:
         for name in ("to", "cpu"):
             replace(torch.nn.Module, name, self._watch_module)
         replace(torch.Tensor, "new_tensor", self._watch_new)
+        replace(torch.Tensor, "__deepcopy__", self._watch_deep_copy)
         register = getattr(torch.jit._builtins, "_register_builtin", None)
         # torch keeps the list of what heeds a default device from its first use on. It
         # is asked for by what stands here now.
@@ -155,6 +156,17 @@ class Steered:
     def _like(self, result: Any, tensor: Any) -> None:
         if self.holds(tensor):
             self._known[result] = True
+
+    def _watch_deep_copy(self, original: Function) -> Function:
+        """Follow a copy of the memory itself, which no operator makes."""
+
+        def deep_copy(tensor: Any, memo: Any) -> Any:
+            result = original(tensor, memo)
+            if result is not tensor:
+                self._session.attempt("float64", self._like, result, tensor)
+            return result
+
+        return deep_copy
 
     def adopt(self, tensor: Any) -> None:
         """Have a tensor that was made inside an operator's call be where that ran."""

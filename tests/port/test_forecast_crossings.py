@@ -164,3 +164,20 @@ def test_what_is_no_forecast_cannot_be_compared_with(
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "full.json" in error
+
+
+def test_a_deep_copy_of_what_is_on_the_device_is_there_too(tmp_path):
+    """Buffers and state dicts are copied by their memory, below the dispatcher."""
+    (tmp_path / "a.py").write_text(
+        "import copy, sys, torch\n"
+        "model = torch.nn.BatchNorm1d(3).to(sys.argv[1])\n"
+        "average = copy.deepcopy(model)\n"
+        "best = copy.deepcopy(model.state_dict())\n"
+        "average(torch.randn(4, 3).to(sys.argv[1]))\n"
+        "model.load_state_dict(best)\n"
+        "kept = copy.deepcopy(torch.ones(3)) + torch.ones(3)\n"
+    )
+    report = forecast(typed(("python", "a.py", "{device}"), tmp_path, variables()))
+    kinds = [(one.kind, one.where) for one in report.crossings]
+    assert [one for one in kinds if one[0] != "to-device"] == []
+    assert {where for _, where in kinds} == {"a.py:2", "a.py:5"}
