@@ -63,7 +63,7 @@ BUDGET_SECONDS = {
     "examples": 60,
     "export": 20,
     "faults": 60,
-    "format": 55,
+    "format": 60,
     "hostile": 75,
     "handoff": 80,
     "outputs": 20,
