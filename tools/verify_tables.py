@@ -20,6 +20,7 @@ from reprobundle.verify.selftest.of_bytes import BYTE_MUTATIONS
 from reprobundle.verify.selftest.of_contradictions import CONTRADICTION_MUTATIONS
 from reprobundle.verify.selftest.of_copies import COPY_MUTATIONS
 from reprobundle.verify.selftest.of_devices import DEVICE_MUTATIONS
+from reprobundle.verify.selftest.of_parts import PART_MUTATIONS
 from reprobundle.verify.selftest.of_policy import POLICY_MUTATIONS
 from reprobundle.verify.selftest.of_protocol import PROTOCOL_MUTATIONS
 from reprobundle.verify.selftest.of_reference import REFERENCE_MUTATIONS
@@ -34,6 +35,7 @@ BLOCK = re.compile(r"<!-- (?P<name>[\w -]+) -->\n.*?<!-- end -->", re.DOTALL)
 GROUPS: dict[str, tuple[Mutation, ...]] = {
     "bytes": BYTE_MUTATIONS,
     "seal": SEAL_MUTATIONS,
+    "parts": PART_MUTATIONS,
     "policy": POLICY_MUTATIONS,
     "both sides": BOTH_SIDES_MUTATIONS,
     "results": RESULT_MUTATIONS,

@@ -6,6 +6,8 @@ import hashlib
 import subprocess
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from reprobundle.errors import InlineTextError
 from reprobundle.format.inline import (
@@ -195,3 +197,17 @@ def test_the_tools_of_every_system_decode_it(text, tmp_path):
 
 def test_the_markers_hold_nothing_that_a_form_makes_typographic():
     assert not {*BEGIN + END} & {*"-\"'"}
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_no_damage_ever_gives_another_file(text, data):
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, min(len(text), start + 400)))
+    put_in = data.draw(st.text(alphabet="A0 >\n=+/zf", max_size=40))
+    damaged = text[:start] + put_in + text[end:]
+    try:
+        got = decode_inline(damaged)
+    except InlineTextError:
+        return
+    assert got.data == DATA

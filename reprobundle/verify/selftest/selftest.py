@@ -28,6 +28,7 @@ from reprobundle.verify.selftest.of_bytes import BYTE_MUTATIONS
 from reprobundle.verify.selftest.of_contradictions import CONTRADICTION_MUTATIONS
 from reprobundle.verify.selftest.of_copies import COPY_MUTATIONS
 from reprobundle.verify.selftest.of_devices import DEVICE_MUTATIONS
+from reprobundle.verify.selftest.of_parts import PART_MUTATIONS
 from reprobundle.verify.selftest.of_policy import POLICY_MUTATIONS
 from reprobundle.verify.selftest.of_protocol import PROTOCOL_MUTATIONS
 from reprobundle.verify.selftest.of_reference import REFERENCE_MUTATIONS
@@ -42,6 +43,7 @@ from reprobundle.verify.verify import verify_bundle
 MUTATIONS: tuple[Mutation, ...] = (
     *BYTE_MUTATIONS,
     *SEAL_MUTATIONS,
+    *PART_MUTATIONS,
     *POLICY_MUTATIONS,
     *BOTH_SIDES_MUTATIONS,
     *RESULT_MUTATIONS,
