@@ -63,6 +63,7 @@ def split(
     """
     from reprobundle.format.parting import split_bundle
     from reprobundle.format.reader import open_bundle
+    from reprobundle.report.text import plural
     from reprobundle.verify.fit.dividing import moved_members
 
     stem = bundle.name.removesuffix(_SUFFIX)
@@ -80,7 +81,7 @@ def split(
         count = len(opened.members)
     for path, words in (
         (first, f"{count - len(moved):,} of {count:,} members"),
-        (rest, f"{len(moved):,} members of {taken:,} bytes"),
+        (rest, f"{plural(len(moved), 'member')} of {taken:,} bytes"),
     ):
         say(f"{path}  {path.stat().st_size:,} bytes, {words}")
     say(f"the whole again: reprobundle join {first} {rest} -o {bundle.name}")

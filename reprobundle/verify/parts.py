@@ -35,7 +35,10 @@ def without_absent(bundle: Bundle, record: Record, top: str) -> Record:
     if not bundle.absent:
         return record
     outputs = tuple(_known(bundle, output, top) for output in record.outputs)
-    return msgspec.structs.replace(record, outputs=outputs)
+    memory = record.memory
+    if top + memory.series in bundle.absent:
+        memory = msgspec.structs.replace(memory, series="")
+    return msgspec.structs.replace(record, outputs=outputs, memory=memory)
 
 
 def _known(bundle: Bundle, output: Output, top: str) -> Output:

@@ -8,7 +8,8 @@ systems, the results of further runs. The choice depends on the bundle alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from reprobundle.errors import BadCallError
@@ -27,6 +28,8 @@ _REPLAYS_NEED = frozenset({"external", "input", "stand-in"})
 # Room for part.json and the end of the file, and for a text's head.
 _SPARE_BYTES = 2_048
 _TEXT_SHARE = 0.97
+# An entry's headers as text: names and digests are in the manifest as well.
+_HEADER_CHARACTERS = 24
 
 
 class Budget(NamedTuple):
@@ -68,25 +71,54 @@ def moved_members(bundle: Bundle, budget: Budget) -> tuple[str, ...]:
     """
     movable = sorted(_movable(bundle), key=lambda member: _rank(bundle, member))
     paths = [member.path for member in movable]
-    fixed = [path for path in bundle.members if path not in set(paths)]
-    measured: Callable[[Sequence[str]], int] = _Size(bundle, budget, movable)
-    base = measured(fixed)
+    may_move = frozenset(paths)
+    fixed = [path for path in bundle.members if path not in may_move]
+    size = _Size(bundle, budget, movable)
+    base = size.of(fixed)
     if base > budget.most:
         unit = "characters" if budget.as_text else "bytes"
         raise BadCallError(
             f"what has to stay together takes {base:,} {unit}, at most {budget.most:,}",
             advice="leave something out: reprobundle check BUNDLE --for …",
         )
-    kept = list(fixed)
-    for path in paths:
-        if measured([*kept, path]) <= budget.most:
-            kept.append(path)
-    moved = set(paths) - set(kept)
+    kinds = [
+        [member.path for member in group]
+        for _, group in itertools.groupby(movable, lambda one: _rank(bundle, one)[0])
+    ]
+    left = may_move.difference(_kept(size, fixed, kinds, budget.most))
+    moved = tuple(path for path in bundle.members if path in left)
     if not moved:
         raise BadCallError(
             "the bundle fits as it is", advice="there is nothing to split"
         )
-    return tuple(path for path in bundle.members if path in moved)
+    return moved
+
+
+def _kept(
+    size: _Size, fixed: Sequence[str], kinds: Sequence[Sequence[str]], most: int
+) -> list[str]:
+    """Return which members stay beside `fixed`: of each kind as many as fit.
+
+    They come smallest first; behind the first one that does not fit none is tried.
+    What a member adds is counted as if it stood alone. As text members share what they
+    have in common, so all of them together are measured again, and what is left of the
+    room is given away once more, until nothing else fits.
+    """
+    kept: dict[str, None] = {}
+    added = -1
+    while added != len(kept):
+        added = len(kept)
+        taken = size.of([*fixed, *kept])
+        for kind in kinds:
+            for path in kind:
+                if path in kept:
+                    continue
+                taken += size.added(path)
+                if taken > most:
+                    taken -= size.added(path)
+                    break
+                kept[path] = None
+    return list(kept)
 
 
 def _movable(bundle: Bundle) -> Iterable[Member]:
@@ -116,12 +148,24 @@ class _Size:
     ) -> None:
         self._bundle = bundle
         self._budget = budget
+        self._added: dict[str, int] = {}
         # What part.json lists: at worst every member that may be moved.
         self._spare_bytes = _SPARE_BYTES + sum(
             len(member.path.encode()) + 8 for member in movable
         )
 
-    def __call__(self, paths: Sequence[str]) -> int:
+    def added(self, path: str) -> int:
+        """Return the most that one more member adds."""
+        if path not in self._added:
+            content = self._bundle.content(path)
+            taken = _taken(content)
+            if self._budget.as_text and taken <= TEXT_BYTES:
+                alone = b"".join(map(content.stored, content.spans()))
+                taken = int(text_characters(alone) / _TEXT_SHARE) + _HEADER_CHARACTERS
+            self._added[path] = taken
+        return self._added[path]
+
+    def of(self, paths: Sequence[str]) -> int:
         """Return the bytes, or characters, of a part with the members `paths`."""
         contents = [self._bundle.content(path) for path in (*paths, MANIFEST_PATH)]
         contents += self._bundle.unsealed_contents().values()
@@ -133,7 +177,7 @@ class _Size:
         stored = b"".join(
             content.stored(span) for content in contents for span in content.spans()
         )
-        headers = 24 * len(contents) + self._spare_bytes // 3
+        headers = _HEADER_CHARACTERS * len(contents) + self._spare_bytes // 3
         return int(text_characters(stored) / _TEXT_SHARE) + headers
 
 
