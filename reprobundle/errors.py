@@ -273,9 +273,6 @@ class NotABundleError(BundleError):
 class InlineTextError(BundleError):
     """A text is no bundle written as text, or not all of one."""
 
-    def __init__(self, message: str, *, where: str = "", advice: str = "") -> None:
-        super().__init__(message, rule="R-4.40", where=where, advice=advice)
-
 
 class UnsupportedVersionError(BundleError):
     """The bundle follows a newer format than this reader knows.

@@ -47,7 +47,8 @@ def _received(stream: BinaryIO, folder: Path) -> Path:
     text = start + stream.read(TEXT_BYTES)
     if len(text) > TEXT_BYTES:
         message = f"standard input holds more than {TEXT_BYTES:,} bytes of text"
-        raise InlineTextError(message, advice="give the bundle as a file")
+        advice = "give the bundle as a file"
+        raise InlineTextError(message, rule="R-4.40", advice=advice)
     inline = decode_inline(_decoded(text))
     path = folder / inline.name
     path.write_bytes(inline.data)
@@ -86,5 +87,6 @@ def _check_id(path: Path, stated: str) -> None:
             raise InlineTextError(
                 f"it states the bundle id {stated[:12]}…, "
                 f"its file is {bundle.id[:12]}…",
+                rule="R-4.40",
                 advice="export it again",
             )

@@ -132,9 +132,13 @@ def text_characters(data: bytes) -> int:
     return letters + -(-letters // LINE_LETTERS) * len("00000  0000\n")
 
 
+def _wrong(message: str, *, where: str = "", advice: str = "") -> InlineTextError:
+    return InlineTextError(message, rule="R-4.40", where=where, advice=advice)
+
+
 def _too_large(size_bytes: int) -> InlineTextError:
     message = f"{size_bytes:,} bytes, at most {BUNDLE_BYTES:,} travel as text"
-    return InlineTextError(message, advice="attach the file itself")
+    return _wrong(message, advice="attach the file itself")
 
 
 def safe_name(name: str) -> str:
@@ -179,13 +183,13 @@ def _words(text: str) -> Iterator[_Word]:
     lines = text.translate(_INVISIBLE | _BLANKS).splitlines()
     starts = [number for number, line in enumerate(lines) if _BEGIN.search(line)]
     if not starts:
-        raise InlineTextError(
+        raise _wrong(
             "no inline bundle is in this text",
             advice=f"copy it from the line {BEGIN!r} on",
         )
     if len(starts) > 1:
         places = ", ".join(str(number + 1) for number in starts[:5])
-        raise InlineTextError(
+        raise _wrong(
             f"{len(starts)} inline bundles start in this text, at lines {places}",
             advice="paste one of them",
         )
@@ -204,7 +208,7 @@ def _words(text: str) -> Iterator[_Word]:
 def _check_version(line: str, number: int) -> re.Match[str]:
     match = _BEGIN.search(line)
     if match is None or match[1] != "1":
-        raise InlineTextError(
+        raise _wrong(
             "it starts like an inline bundle of another version",
             where=f"line {number}",
             advice="update reprobundle, or copy that line whole",
@@ -225,7 +229,7 @@ def _stated(words: Sequence[_Word]) -> dict[str, str]:
     for place, (key, pattern) in enumerate(zip(_FIELDS, patterns, strict=True)):
         pair = words[2 * place : 2 * place + 2]
         if len(pair) < 2 or pair[0].text != key or not pattern.fullmatch(pair[1].text):
-            raise InlineTextError(
+            raise _wrong(
                 f"{key!r} and its value are due here, got "
                 f"{' '.join(word.text for word in pair)[:80]!r}",
                 where=_where(pair),
@@ -235,7 +239,7 @@ def _stated(words: Sequence[_Word]) -> dict[str, str]:
     size_bytes, lines = int(stated["bytes"]), int(stated["lines"])
     if not 0 < size_bytes <= BUNDLE_BYTES or not 0 < lines <= MOST_LINES:
         message = f"{size_bytes:,} bytes in {lines:,} lines are more than a text holds"
-        raise InlineTextError(message, where=_where(words[:10]))
+        raise _wrong(message, where=_where(words[:10]))
     return stated
 
 
@@ -253,36 +257,36 @@ def _rows(words: Sequence[_Word], count: int) -> Iterator[str]:
         three = words[3 * number - 3 : 3 * number]
         due = f"line {number} of {count} of the bundle"
         if not three or not three[0].text:
-            raise InlineTextError(
+            raise _wrong(
                 f"it ends where {due} is due: the text was cut off",
                 where=_where(three),
                 advice="copy it again, to its last line",
             )
         got = " ".join(word.text for word in three)
         if three[0].text != f"{number:05d}":
-            raise InlineTextError(
+            raise _wrong(
                 f"{due} is missing or cut, got {got[:40]!r}",
                 where=_where(three),
                 advice="copy the text again, whole",
             )
         if len(three) < 3 or got != _row(number, three[1].text):
-            raise InlineTextError(
+            raise _wrong(
                 f"{due} is cut or was changed: its checksum is another",
                 where=_where(three),
                 advice="copy the text again, whole",
             )
         if not _LETTERS.fullmatch(three[1].text):
             message = f"{due} holds other characters than base64"
-            raise InlineTextError(message, where=_where(three))
+            raise _wrong(message, where=_where(three))
         yield three[1].text
     rest = [word for word in words[3 * count :] if word.text]
     if rest:
         message = f"{rest[0].text[:40]!r} stands behind the last line of the bundle"
-        raise InlineTextError(message, where=_where(rest))
+        raise _wrong(message, where=_where(rest))
     if words[3 * count :]:
         # Only the end of the text gives an empty word: the closing line is not there.
         message = f"the closing line {END!r} is missing"
-        raise InlineTextError(message, where=_where(words[3 * count :]))
+        raise _wrong(message, where=_where(words[3 * count :]))
 
 
 def _unpacked(letters: str, stated: dict[str, str]) -> bytes:
@@ -294,9 +298,9 @@ def _unpacked(letters: str, stated: dict[str, str]) -> bytes:
         data: bytes = decoder.decompress(packed, max_length=size_bytes + 1)
     except (ValueError, EOFError, lzma.LZMAError) as error:
         message = f"its lines do not decode: {str(error)[:80]}"
-        raise InlineTextError(message, advice="export it again") from error
+        raise _wrong(message, advice="export it again") from error
     if len(data) != size_bytes or digest_bytes(data) != stated["blake3"]:
-        raise InlineTextError(
+        raise _wrong(
             "the file that it holds does not have the digest that it states",
             advice="copy or export the text again",
         )

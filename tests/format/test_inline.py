@@ -134,8 +134,11 @@ def test_two_bundles_are_not_chosen_between(text):
 
 
 def test_a_text_without_a_bundle_says_what_to_copy():
-    with pytest.raises(InlineTextError, match="no inline bundle is in this text"):
+    with pytest.raises(
+        InlineTextError, match="no inline bundle is in this text"
+    ) as raised:
         decode_inline("hello\n")
+    assert raised.value.rule == "R-4.40"
 
 
 def test_another_version_is_refused(text):
