@@ -68,7 +68,7 @@ BUDGET_SECONDS = {
     "handoff": 80,
     "outputs": 20,
     "pack": 8,
-    "port": 100,
+    "port": 130,
     "recorder": 245,
     "remote": 15,
     "replay": 90,
@@ -77,7 +77,7 @@ BUDGET_SECONDS = {
     "schema": 5,
     "sign": 8,
     "spec": 10,
-    "standin": 215,
+    "standin": 225,
     "verify": 85,
 }
 
