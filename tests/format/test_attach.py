@@ -308,6 +308,17 @@ def test_a_damaged_journal_is_not_applied(small_path, place):
         restore_bundle(small_path)
 
 
+def test_a_bundle_whose_journal_is_damaged_says_so(small_path):
+    original = small_path.read_bytes()
+    attach_replay(small_path, *TREES[0])
+    cut_off(small_path, original)
+    journal = journal_path(small_path)
+    journal.write_bytes(journal.read_bytes()[:-1] + b"?")
+    with pytest.raises(StructureError, match="cannot be used") as raised:
+        open_bundle(small_path)
+    assert raised.value.rule == "R-4.29"
+
+
 def test_a_new_bundle_at_the_same_name_takes_no_journal_over(small_path):
     original = small_path.read_bytes()
     attach_replay(small_path, *TREES[0])
