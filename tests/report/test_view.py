@@ -29,6 +29,7 @@ class HeldBundle(Bundle):
         self.size_bytes = 1234
         self.newer_minor = False
         self.proven = True
+        self.part = None
         self.signatures = ("signatures/author.sig",)
         self.acceptance_ids = ("a" * 64,)
         self.members = {path: member(path, data) for path, data in sealed.items()}
