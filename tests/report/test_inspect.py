@@ -363,5 +363,5 @@ def poison(value: Any, text: str, key: str = "") -> Any:
         return [poison(inner, text, key) for inner in value]
     if isinstance(value, str) and key in FREE and value:
         # The schema bounds the patterns of a policy.
-        return text[:1024] if key == "match" else text
+        return text[:1024] if key in ("match", "pattern") else text
     return value
