@@ -43,9 +43,13 @@ def fenced(foreign: str, language: str) -> str:
     """
     lines = [_visible(line) for line in re.split(r"\r\n|\r|\n", foreign.rstrip())]
     shown = "\n".join(lines)
-    longest = max((len(ticks) for ticks in _TICKS.findall(shown)), default=0)
-    fence = "`" * max(3, longest + 1)
+    fence = "`" * _fence_length(shown)
     return f"{fence}{language}\n{shown}\n{fence}"
+
+
+def _fence_length(shown: str) -> int:
+    longest = max((len(ticks) for ticks in _TICKS.findall(shown)), default=0)
+    return max(3, longest + 1)
 
 
 def _visible(line: str) -> str:
@@ -62,8 +66,12 @@ def shortened(foreign: str, most_bytes: int, whole: str) -> str:
     """
     shown = "\n".join(_visible(line) for line in foreign.splitlines())
     size_bytes = len(shown.encode())
-    if size_bytes <= most_bytes:
+    fences_bytes = 2 * _fence_length(shown)
+    if size_bytes + fences_bytes <= most_bytes:
         return shown
+    if fences_bytes > _LONG_LINE:
+        # Nothing but backticks takes three times its size.
+        most_bytes //= 3
     data = shown.encode()
     half = max(0, (most_bytes - len(whole.encode()) - 80) // 2)
     first = data[:half].decode(errors="ignore")

@@ -82,6 +82,8 @@ def with_error(page, traceback):
 pieces = st.sampled_from(["x", "é", "\N{GRINNING FACE}", "`", "\n", "\u202e", "</x>"])
 
 
+# The page, a fixture of 57 kB, is described for every example.
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.tuples(pieces, pieces, pieces),
@@ -103,6 +105,12 @@ def test_it_is_never_longer_than_an_issue(page, kinds, script, trace, inline):
         return
     assert len(text.encode()) <= 65_536
     assert materials.inline in text
+
+
+@pytest.mark.parametrize("count", [21_172, 30_000, 60_000])
+def test_fences_around_nothing_but_backticks_are_counted(page, count):
+    text = render_issue(with_error(page, "`" * count), Materials(inline="A" * 60))
+    assert len(text.encode()) <= 65_536
 
 
 def test_no_room_beside_the_bundle_is_refused_with_the_way_out(page):
