@@ -56,7 +56,7 @@ def benches(tmp_path_factory):
         repeat=steps,
         claims={"ablation": Run()},
     )
-    failure = Run(outputs={}, changes={"outcome": FAILURE})
+    failure = Run(changes={"outcome": FAILURE})
     failing = Bench(
         tmp_path_factory.mktemp("failing"), reference=failure, repeat=failure
     )

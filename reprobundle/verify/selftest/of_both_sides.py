@@ -142,6 +142,8 @@ def _nothing(subject: Subject) -> Iterator[Made]:
     outputs = subject.reference.outputs
     if not outputs:
         raise NotPossibleError("the reference has no output")
+    if subject.reference.outcome.expected_failure:
+        raise NotPossibleError("failing is the result, not an output")
     gone = {name for one in outputs for name in (one.member, one.arrays_member) if name}
     record = msgspec.structs.replace(
         subject.reference,

@@ -164,6 +164,8 @@ def _from_the_start(
     def make(subject: Subject) -> Iterator[Made]:
         if about == "outputs" and not subject.reference.outputs:
             raise NotPossibleError("the reference has no output")
+        if about == "outputs" and subject.reference.outcome.expected_failure:
+            raise NotPossibleError("failing is the result, not an output")
         if any(output.stored == "sample" for output in subject.reference.outputs):
             # The places of a sample follow from the policy: another one has others.
             raise NotPossibleError("the bundle holds samples at places of its policy")
