@@ -129,6 +129,32 @@ def test_an_old_python_is_named_with_the_remedy(far, bundle, tmp_path):
     assert "uv python install" in done.stderr
 
 
+def test_an_interpreter_without_torch_is_told_before_anything_travels(far, tmp_path):
+    project = tmp_path / "project"
+    project.mkdir()
+    script = "import torch\ntorch.save(torch.ones(2), 'ones.pt')\n"
+    (project / "train.py").write_text(script)
+    target = tmp_path / "torch.rpb.zip"
+    options = ("--passes", "measured", "--offline", "--seed", "1")
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "reprobundle", "pack", "-q", "-o", target),
+            *(*options, "--", "python", "train.py"),
+        ],
+        cwd=project,
+        check=True,
+        capture_output=True,
+    )
+    bare = tmp_path / "bare"
+    make = (sys.executable, "-m", "venv", "--without-pip", bare)
+    subprocess.run(make, check=True, capture_output=True)
+    done = far.run(*far.to_it(target, "--env", bare / "bin" / "python"))
+    assert done.returncode == 20
+    assert "has no torch, and the command needs torch" in done.stderr
+    assert "install torch there, or leave out --env" in done.stderr
+    assert not (far.home / ".reprobundle").exists()
+
+
 def test_an_interpreter_that_is_not_there_is_told(far, bundle):
     done = far.run(
         *far.to_it(bundle, "--env", "/nowhere/python", "--override-policy", REASON)
