@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from reprobundle.format.lock import Lock
 from reprobundle.run.package_origin import clean_address, is_private
 from reprobundle.run.pylock_file import parse_pylock
 from reprobundle.run.targets import Target
@@ -22,8 +21,13 @@ class Resolved(NamedTuple):
     absent: dict[str, tuple[str, str]]
 
 
-def merge(resolved: list[Resolved], lock: Lock) -> bytes:
-    """Return one lock of what all targets came to."""
+def merge(resolved: list[Resolved], pythons: str) -> bytes:
+    """Return one lock of what all targets came to.
+
+    Args:
+        resolved: The targets.
+        pythons: The releases of Python that it is for, as a specifier.
+    """
     import tomli_w
 
     tags = frozenset(tag for one in resolved for tag in one.target.tags)
@@ -48,7 +52,7 @@ def merge(resolved: list[Resolved], lock: Lock) -> bytes:
         {
             "lock-version": "1.0",
             "environments": [one.target.marker for one in resolved],
-            "requires-python": f"=={lock.python.minor}.*",
+            "requires-python": pythons,
             "created-by": "reprobundle",
             "packages": packages,
             "tool": {"reprobundle": {"unavailable": unavailable}},

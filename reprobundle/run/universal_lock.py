@@ -43,6 +43,8 @@ MOST_BLOCKERS = 20
 # How uv writes a package, and the sentences in which it names the one that cannot be
 # had and the one that asks for it.
 _NAMED = r"([A-Za-z0-9][\w.-]*)(?:\{[^}]*\})?(?:\[[^\]]*\])?==([^\s,]+)"
+# uv, of a package that wants a later patch release than some that are meant.
+_OTHER_PATCH = "the requested Python version"
 _NOT_FOR_IT = re.compile(rf"{_NAMED} has no .*?wheels")
 _ASKS = re.compile(rf"{_NAMED} depends on ")
 
@@ -84,15 +86,21 @@ def make_pylock(
             lock,
             running or Running(),
         )
-        resolved = [
-            solver.solve(target, labelled=target.marker == here.marker)
-            for target in ordered
-        ]
-    return merge(resolved, lock)
+        resolved = solver.solve_all(ordered, here)
+    return merge(resolved, solver.pythons)
+
+
+def _next_minor(minor: str) -> str:
+    major, _, number = minor.partition(".")
+    return f"{major}.{int(number) + 1}"
 
 
 class _Solver:
-    """Asks uv about one target after the other."""
+    """Asks uv about one target after the other.
+
+    Attributes:
+        pythons: The releases of Python that the lock is for, as a specifier.
+    """
 
     def __init__(
         self,
@@ -109,8 +117,33 @@ class _Solver:
         self._folder = folder
         self._environment = environment
         self._lock = lock
+        self.pythons = f"=={lock.python.minor}.*"
         self._roots = [item for item in roots(lock) if is_public(item)]
         self._required = required_names(lock)
+
+    def solve_all(self, targets: list[Target], here: Target) -> list[Resolved]:
+        """Return what each target comes to, the one where the run was made first.
+
+        Every patch release of the Python is meant, or where a package asks for a later
+        one, those from that of the run on.
+
+        Raises:
+            NoResolutionError: As in `make_pylock`.
+        """
+        try:
+            return self._solve_all(targets, here)
+        except NoResolutionError as error:
+            if _OTHER_PATCH not in error.message:
+                raise
+            python = self._lock.python
+            self.pythons = f">={python.version},<{_next_minor(python.minor)}"
+            return self._solve_all(targets, here)
+
+    def _solve_all(self, targets: list[Target], here: Target) -> list[Resolved]:
+        return [
+            self.solve(target, labelled=target.marker == here.marker)
+            for target in targets
+        ]
 
     def solve(self, target: Target, *, labelled: bool) -> Resolved:
         """Return what `target` comes to.
@@ -195,7 +228,7 @@ class _Solver:
         project = {
             "name": "environment",
             "version": "0",
-            "requires-python": f"=={self._lock.python.minor}.*",
+            "requires-python": self.pythons,
             "dependencies": [requirement(item, labelled) for item in wanted],
         }
         tool = {

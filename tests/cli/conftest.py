@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -68,6 +69,9 @@ def make_project(folder: Path) -> Path:
     return folder
 
 
+NOISE_BYTES = 12_000
+
+
 @pytest.fixture
 def project(tmp_path):
     return make_project(tmp_path / "project")
@@ -100,6 +104,27 @@ def replayed(packed, tmp_path_factory):
     """Return a bundle with one attached replay; not to be changed."""
     target = tmp_path_factory.mktemp("replayed") / "points.rpb.zip"
     shutil.copy(packed, target)
+    done = reprobundle("replay", target, "--yes", "-q")
+    assert done.status == 0, done.out + done.err
+    return target
+
+
+@pytest.fixture(scope="session")
+def too_long(tmp_path_factory):
+    """Return a replayed bundle that is too long for an issue, but not without its lock.
+
+    What cannot be compressed makes it so, wherever the lock could be made for others.
+    """
+    folder = tmp_path_factory.mktemp("too_long")
+    project = make_project(folder / "project")
+    noise = random.Random(1).randbytes(NOISE_BYTES)
+    (project / "data" / "noise.bin").write_bytes(noise)
+    target = folder / "points.rpb.zip"
+    options = ("--seed", "7", "-q", "--input", "data/noise.bin")
+    done = reprobundle(
+        *("pack", "-o", target, *options, "--", "python", "train.py"), cwd=project
+    )
+    assert done.status == 0, done.err
     done = reprobundle("replay", target, "--yes", "-q")
     assert done.status == 0, done.out + done.err
     return target

@@ -75,14 +75,13 @@ def test_every_destination_is_asked_without_for(packed):
     done = reprobundle("check", packed, "-v")
     for name in ("github-issue", "pytorch-issue", "zenodo", "huggingface", "paper"):
         assert name in done.out
-    assert "not checked doi" in done.out
-    assert "github/docs, attaching-files.md at 02ac71cd (read 2026-12-03)" in " ".join(
-        done.out.split()
-    )
+    text = " ".join(done.out.split())
+    assert "not checked doi" in text
+    assert "github/docs, attaching-files.md at 02ac71cd (read 2026-12-03)" in text
 
 
-def test_replays_and_the_lock_are_offered_for_a_text(replayed):
-    done = reprobundle("check", replayed, "--for", "pytorch-issue", "--json")
+def test_replays_and_the_lock_are_offered_for_a_text(too_long):
+    done = reprobundle("check", too_long, "--for", "pytorch-issue", "--json")
     (place,) = json.loads(done.out)["destinations"]
     options = [one["option"] for one in place["offers"]]
     assert any(one.startswith("reprobundle detach points.rpb.zip ") for one in options)

@@ -11,9 +11,9 @@ from tests.cli.test_inline import piped
 
 
 @pytest.fixture(scope="module")
-def parts(replayed, tmp_path_factory):
+def parts(too_long, tmp_path_factory):
     folder = tmp_path_factory.mktemp("parts")
-    done = reprobundle("split", replayed, "--for", "pytorch-issue", cwd=folder)
+    done = reprobundle("split", too_long, "--for", "pytorch-issue", cwd=folder)
     assert done.status == 0, done.err
     return folder / "points.part1.rpb.zip", folder / "points.part2.rpb.zip"
 
@@ -42,7 +42,7 @@ def test_inspect_and_issue_say_that_it_is_a_part(parts):
     assert len(done.out.encode()) <= 65_536
 
 
-def test_a_part_is_replayed_and_the_replay_comes_along(parts, replayed, tmp_path):
+def test_a_part_is_replayed_and_the_replay_comes_along(parts, too_long, tmp_path):
     first = tmp_path / "first.rpb.zip"
     first.write_bytes(parts[0].read_bytes())
     done = reprobundle("replay", first, "--yes", "-q")
@@ -51,7 +51,7 @@ def test_a_part_is_replayed_and_the_replay_comes_along(parts, replayed, tmp_path
     whole = tmp_path / "whole.rpb.zip"
     assert reprobundle("join", parts[1], first, "-o", whole).status == 0
     assert reprobundle("verify", whole).status == 0
-    assert whole.stat().st_size > replayed.stat().st_size
+    assert whole.stat().st_size > too_long.stat().st_size
 
 
 def test_what_a_replay_needs_and_lies_elsewhere_is_told_before_it_starts(parts):
@@ -63,12 +63,12 @@ def test_what_a_replay_needs_and_lies_elsewhere_is_told_before_it_starts(parts):
     assert done.err.count("\n") == 1
 
 
-def test_joined_it_is_the_same_file(parts, replayed, tmp_path):
+def test_joined_it_is_the_same_file(parts, too_long, tmp_path):
     whole = tmp_path / "whole.rpb.zip"
     text = reprobundle("export", "inline", parts[0]).out
     done = piped(text.encode(), "join", "-", str(parts[1]), "-o", str(whole))
     assert done.returncode == 0, done.stderr
-    assert whole.read_bytes() == replayed.read_bytes()
+    assert whole.read_bytes() == too_long.read_bytes()
     again = reprobundle("join", *parts, "-o", whole)
     assert again.status == 20
     assert "exists already" in again.err
@@ -104,6 +104,6 @@ def test_what_cannot_be_split_is_told_in_one_line(replayed, tmp_path, options, w
     assert list(tmp_path.iterdir()) == []
 
 
-def test_check_offers_the_split(replayed):
-    done = reprobundle("check", replayed, "--for", "pytorch-issue")
+def test_check_offers_the_split(too_long):
+    done = reprobundle("check", too_long, "--for", "pytorch-issue")
     assert "reprobundle split points.rpb.zip --for pytorch-issue" in done.out
