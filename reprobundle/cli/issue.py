@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reprobundle.cli.data_use import override_option, used
 from reprobundle.cli.options import bundle_argument, say
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="File to write. [default: standard output]",
 )
+@override_option
 def issue(
     *,
     bundle: Path,
@@ -47,6 +49,7 @@ def issue(
     inline: bool,
     redact: bool,
     output: Path | None,
+    override: str,
 ) -> int:
     """Write one screen of Markdown for an issue: what happens, and how to see it.
 
@@ -54,6 +57,7 @@ def issue(
     traceback, the bundle's id and how to check it, and never more than the 65,536
     characters that an issue takes. What looks like a secret is refused.
     """
+    from reprobundle.format.reader import open_bundle
     from reprobundle.report.issue import render_issue
     from reprobundle.report.page import build_page
     from reprobundle.run.secrets.issue import without_secrets
@@ -63,6 +67,10 @@ def issue(
     if answer.exit_status == 21:
         say(f"{answer.verdict}: {'; '.join(answer.reasons[:2])}; nothing was written")
         return answer.exit_status
+    if inline:
+        with open_bundle(bundle) as opened:
+            use = used(opened, override, what="an issue", travels=True)
+        use.copied("export", output or "standard output (inline text)")
     page = build_page(bundle, answer)
     materials = _materials(bundle, page, snippet, expected, inline=inline)
     bare = materials._replace(inline="")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reprobundle.cli.data_use import override_option, used
 from reprobundle.cli.options import (
     DESTINATIONS,
     bundle_argument,
@@ -47,6 +48,7 @@ _SUFFIX = ".rpb.zip"
     type=click.Path(path_type=Path),
     help="The second part. [default: NAME.part2.rpb.zip]",
 )
+@override_option
 def split(
     *,
     bundle: Path,
@@ -54,6 +56,7 @@ def split(
     most: int | None,
     output: Path | None,
     rest: Path | None,
+    override: str,
 ) -> int:
     """Split a bundle in two: what is needed first fits, the rest is another file.
 
@@ -75,6 +78,9 @@ def split(
     if first.resolve() == rest.resolve():
         raise click.UsageError("both parts have one name")
     with open_bundle(bundle) as opened:
+        use = used(opened, override, what="a split", travels=True)
+        use.copied("export", first)
+        use.copied("export", rest)
         moved = moved_members(opened, _budget(destination, most))
         split_bundle(opened, moved, first=first, rest=rest)
         taken = sum(opened.members[path].size_bytes for path in moved)

@@ -126,6 +126,15 @@ def test_an_export_is_a_copy_that_travels(form, transfer, words, made, tmp_path,
     assert call("cat", path, "inputs/data.csv")[0] == 0
 
 
+@pytest.mark.parametrize("verb", ["issue", "split"])
+def test_what_makes_a_copy_in_another_form_is_an_export(verb, made, tmp_path, call):
+    path, target = made(transfer="forbidden"), tmp_path / "out"
+    how = {"issue": ("--inline",), "split": ("--most", "20KB")}[verb]
+    status, _, err = call(verb, path, *how, "-o", target)
+    assert (status, "it forbids any transfer" in err) == (20, True)
+    assert not target.exists()
+
+
 def test_a_copy_past_its_day_ends_with_status_10(made, tmp_path, call, monkeypatch):
     from reprobundle.run import data_rules
 

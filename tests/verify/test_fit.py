@@ -13,6 +13,7 @@ from reprobundle.format.citation import Citation, citation_facts
 from reprobundle.format.destinations import DESTINATIONS, Limit
 from reprobundle.format.fit_report import FitFinding, Offer
 from reprobundle.format.reader import open_bundle
+from reprobundle.format.record import Remark
 from reprobundle.format.writer import Source, write_bundle
 from reprobundle.verify.fit.check import _chosen, check_fit
 from reprobundle.verify.fit.measures import _MEASURES, measure
@@ -121,13 +122,28 @@ def test_pickles_are_told_by_name(subject):
 
 
 @pytest.mark.parametrize(
-    ("name", "file"), [("readme", "ReadMe.md"), ("licence", "COPYING")]
+    ("name", "file", "good"),
+    [("readme", "ReadMe.md", "not-checked"), ("licence", "COPYING", "pass")],
 )
-def test_files_that_readers_look_for_stand_at_the_top(subject, name, file):
+def test_files_that_readers_look_for_stand_at_the_top(subject, name, file, good):
     below = subject({f"project/docs/{file}": b"x"})
     assert outcome(below, name, refuses=False) == "warn"
     there = subject({f"project/{file}": b"x"}, "there.rpb.zip")
-    assert outcome(there, name, refuses=False) == "pass"
+    assert outcome(there, name, refuses=False) == good
+
+
+def test_an_empty_readme_says_nothing(subject):
+    empty = subject({"project/README.md": b""})
+    assert outcome(empty, "readme", refuses=False) == "warn"
+
+
+def test_what_was_fetched_is_not_contained(tmp_path):
+    remark = Remark(id="network-used", severity="warning", where="", text="it did")
+    run = Run(changes={"remarks": (remark,)})
+    with open_bundle(Bench(tmp_path, reference=run).pack().path) as bundle:
+        found = measure(Subject(bundle), limit("self-contained", refuses=False))
+    assert found.outcome == "warn"
+    assert "network" in found.got
 
 
 def test_a_stated_licence_counts_and_a_stated_doi_is_still_not_checked(tmp_path):

@@ -116,7 +116,12 @@ def _self_contained(subject: Subject, limit: Limit) -> Measured:
     if wanted:
         named = ", ".join(dict.fromkeys(wanted[:3]))
         return Measured(False, f"not in the bundle: {named}")
-    return Measured(True, "every input is in the bundle")
+    elsewhere = sorted(subject.bundle.absent)
+    if elsewhere:
+        return Measured(False, f"in the other part: {', '.join(elsewhere[:3])}")
+    if any(remark.id == "network-used" for remark in reference.remarks):
+        return Measured(False, "the run used the network: what it fetched is not here")
+    return Measured(True, "every input that was seen is in the bundle")
 
 
 def _pickles(subject: Subject, limit: Limit) -> Measured:
@@ -143,6 +148,16 @@ def _top_file(subject: Subject, starts: tuple[str, ...]) -> Measured:
     if names:
         return Measured(True, f"project/{names[0]}")
     return Measured(False, f"no {starts[0].upper()} at the top of the project")
+
+
+def _readme(subject: Subject, limit: Limit) -> Measured:
+    found = _top_file(subject, ("readme",))
+    if not found.good:
+        return found
+    member = subject.bundle.members[found.got]
+    if not member.size_bytes:
+        return Measured(False, f"{found.got} is empty")
+    return Measured(None, f"{found.got}; whether it says how to run it is not checked")
 
 
 def _environments(subject: Subject, limit: Limit) -> Measured:
@@ -193,7 +208,7 @@ _MEASURES: dict[LimitId, Callable[[Subject, Limit], Measured]] = {
     "self-contained": _self_contained,
     "pickles": _pickles,
     "tolerance-stated": _tolerance,
-    "readme": lambda subject, limit: _top_file(subject, ("readme",)),
+    "readme": _readme,
     "licence": _licence,
     "environments": _environments,
     "purpose": _purpose,
