@@ -174,5 +174,8 @@ def _blockers(report: ForecastReport) -> Iterator[str]:
     ):
         if number:
             yield f"{text.plural(number, noun)}{rest}"
+    # One size alone is one that was asked for, and has to do.
+    if len(report.memory) == 1 and report.memory[0].fit == "cannot":
+        yield f"memory, {text.size(report.peak_bytes)} at least"
     if not report.operators:
         yield "no operator was seen"

@@ -260,8 +260,10 @@ def test_a_folder_is_written_to_and_not_only_looked_at(tmp_path):
     good, bad, there, absent = folder_checks(folders, data)
     assert good.state in {"ok", "warn"}
     assert not (tmp_path / "new").exists()
+    assert f"not there, {tmp_path} is writable" in good.got
     assert (bad.state, absent.state) == ("problem", "problem")
     assert (there.state, "not there" in absent.got) == ("ok", True)
+    assert absent.remedy == "look at the path"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]
 
 

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from reprobundle.cli.group import run as call
+from reprobundle.format.forecast_report import MemoryFit
 from reprobundle.format.schema import schema_of
 from reprobundle.port.forecast.forecast import ForecastOptions, forecast
 from reprobundle.port.forecast.judged import judge_operators, memory_fits
@@ -122,6 +123,13 @@ def test_the_terminal_labels_each_line_and_says_what_was_not_covered(faulty):
     assert "certain: float64 computed at faulty.py:13, 1 time" in shown
     assert "(lower bound): 8 GB not excluded (unknown)" in " ".join(shown.split())
     assert "BLOCKED BY 2 operators without a kernel, 1 place with float64" in shown
+
+
+def test_a_mac_that_is_too_small_blocks_beside_other_things(faulty):
+    _, report = faulty
+    small = MemoryFit(mac_bytes=8 << 30, fit="cannot", certainty="certain")
+    shown = render_forecast(msgspec.structs.replace(report, memory=(small,)))
+    assert "1 place with float64, memory, " in " ".join(shown.split())
 
 
 def test_json_follows_its_schema(faulty):

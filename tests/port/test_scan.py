@@ -86,6 +86,26 @@ def test_nothing_of_the_project_is_run(tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        'subprocess.run(["nvidia-smi", "-L"])',
+        'subprocess.check_output("/usr/bin/nvidia-smi -q", shell=True)',
+        'os.system("nsys profile x")',
+        'subprocess.Popen(("nvcc", "a.cu"))',
+    ],
+)
+def test_tools_of_nvidia_that_a_program_starts_block(call, tmp_path):
+    write(tmp_path, train_dot_py=f"import os, subprocess\n{call}\n")
+    report = scan(tmp_path)
+    assert {one.line for one in report.findings if one.standing == "blocker"} == {2}
+    write(
+        tmp_path,
+        train_dot_py=f"import os, subprocess\nnames = [{call!r}]\nprint('nvcc')\n",
+    )
+    assert scan(tmp_path).exit_status == 0
+
+
 def test_a_module_imported_behind_a_guard_alone_does_not_block(tmp_path):
     guarded = "try:\n    from pkg.fast import f\nexcept ImportError:\n    f = None\n"
     write(tmp_path, pkg__fast_dot_py="import triton\n", pkg__a_dot_py=guarded)

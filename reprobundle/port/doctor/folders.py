@@ -50,7 +50,8 @@ def _writable(name: str, folder: Path) -> DoctorCheck:
             file.write(b"x")
             file.flush()
         free = shutil.disk_usage(place).free
-        got = f"{folder}: writable, {free / 2**30:.1f} GiB free"
+        can = "writable" if place == folder else f"not there, {place} is writable"
+        got = f"{folder}: {can}, {free / 2**30:.1f} GiB free"
         if free < LITTLE_FREE_BYTES:
             state = "warn"
             remedy = "free some space: an environment with torch takes 1 to 6 GiB"
@@ -63,13 +64,15 @@ def _writable(name: str, folder: Path) -> DoctorCheck:
 
 def _readable(path: Path) -> DoctorCheck:
     can = path.exists() and os.access(path, os.R_OK)
-    why = "not readable" if path.exists() else "not there"
+    there = path.exists()
+    why = "not readable" if there else "not there"
+    remedy = "on macOS also allow the terminal in Privacy & Security, Files"
+    if can or not there:
+        remedy = "" if can else "look at the path"
     return DoctorCheck(
         group="folders",
         name="data",
         state="ok" if can else "problem",
         got=f"{path}: {'readable' if can else why}",
-        remedy=""
-        if can
-        else "on macOS also allow the terminal in Privacy & Security, Files",
+        remedy=remedy,
     )

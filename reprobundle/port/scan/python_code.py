@@ -276,6 +276,7 @@ class _Walk(PythonFindings, ast.NodeVisitor):
         ):
             self._late(node)
             return
+        self._tool(node, dotted)
         if not self._call(node, dotted):
             self.visit(node.func)
         last = node.func.attr if isinstance(node.func, ast.Attribute) else dotted

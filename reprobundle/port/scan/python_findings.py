@@ -20,6 +20,21 @@ _LAZY = frozenset({"cuda-package", "distributed", "distributed-api", "cuda-deman
 _CUDA_DEVICE = re.compile(r"^cuda(:\d*)?$")
 _JOBS = re.compile(r"distribut|ddp|fsdp|nccl|multi_?gpu|process_group", re.IGNORECASE)
 
+_STARTS_COMMANDS = frozenset(
+    {
+        "os.popen",
+        "os.system",
+        "subprocess.Popen",
+        "subprocess.call",
+        "subprocess.check_call",
+        "subprocess.check_output",
+        "subprocess.getoutput",
+        "subprocess.getstatusoutput",
+        "subprocess.run",
+    }
+)
+_NVIDIA_TOOL = re.compile(r"\s*(?:\S*/)?(nvidia-smi|nsys|ncu|nvprof|nvcc)(?![\w-])")
+
 
 class Import(NamedTuple):
     """One import of a module that may be the project's own.
@@ -152,6 +167,27 @@ class PythonFindings:
             return
         if entry is not None:
             self._add(node.lineno, name or "import_module", entry)
+
+    def _tool(self, node: ast.Call, dotted: str) -> None:
+        """Report a command of NVIDIA's that the program starts."""
+        if dotted not in _STARTS_COMMANDS or not node.args:
+            return
+        command = node.args[0]
+        if isinstance(command, (ast.List, ast.Tuple)) and command.elts:
+            command = command.elts[0]
+        found = _NVIDIA_TOOL.match(folded(command))
+        if found is None:
+            return
+        compiles = found[1] == "nvcc"
+        self._put(
+            node.lineno,
+            level="own-kernels" if compiles else "standard-api",
+            rule="nvcc" if compiles else "nvidia-tool",
+            standing="blocker",
+            term=found[1],
+            because="compiles CUDA code" if compiles else "calls a tool of NVIDIA's",
+            remedy="leave it out on a Mac",
+        )
 
     def _required(self, value: ast.expr, *, extra: str) -> None:
         for node in ast.walk(value):
