@@ -7,6 +7,7 @@ import random
 import shutil
 import subprocess
 import sys
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -125,6 +126,9 @@ def too_long(tmp_path_factory):
         *("pack", "-o", target, *options, "--", "python", "train.py"), cwd=project
     )
     assert done.status == 0, done.err
+    with zipfile.ZipFile(target) as archive:
+        if "lock/pylock.toml" not in archive.namelist():
+            pytest.skip("no lock for other systems could be made here")
     done = reprobundle("replay", target, "--yes", "-q")
     assert done.status == 0, done.out + done.err
     return target

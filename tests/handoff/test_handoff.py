@@ -139,7 +139,8 @@ def test_an_interpreter_without_torch_is_told_before_anything_travels(far, tmp_p
     subprocess.run(
         [
             *(sys.executable, "-m", "reprobundle", "pack", "-q", "-o", target),
-            *(*options, "--", "python", "train.py"),
+            # The python of the path may have no torch.
+            *(*options, "--", sys.executable, "train.py"),
         ],
         cwd=project,
         check=True,
