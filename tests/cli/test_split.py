@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 
-from tests.cli.conftest import reprobundle
+from tests.cli.conftest import make_project, reprobundle
 from tests.cli.test_inline import piped
 
 
@@ -54,10 +55,19 @@ def test_a_part_is_replayed_and_the_replay_comes_along(parts, too_long, tmp_path
     assert whole.stat().st_size > too_long.stat().st_size
 
 
-def test_what_a_replay_needs_and_lies_elsewhere_is_told_before_it_starts(parts):
-    done = reprobundle("replay", parts[0], "--yes", "-q", "--env", "fresh")
+def test_what_a_replay_needs_and_lies_elsewhere_is_told_before_it_starts(
+    parts, tmp_path
+):
+    project = make_project(tmp_path / "project")
+    (project / "data/noise.bin").write_bytes(random.Random(1).randbytes(60_000))
+    options = ("--offline", "--passes", "measured", "--input", "data/noise.bin", "-q")
+    call = ("pack", "-o", "a.rpb.zip", *options, "--", "python", "train.py")
+    assert reprobundle(*call, cwd=project).status == 0
+    done = reprobundle("split", "a.rpb.zip", "--for", "pytorch-issue", cwd=project)
+    assert done.status == 0, done.err
+    done = reprobundle("replay", project / "a.part1.rpb.zip", "--yes", "-q")
     assert done.status == 21
-    assert "lock/pylock.toml: this is one part of a bundle" in done.err
+    assert "inputs/data/noise.bin: this is one part of a bundle" in done.err
     done = reprobundle("replay", parts[1], "--yes", "-q")
     assert done.status == 21
     assert done.err.count("\n") == 1
