@@ -43,8 +43,10 @@ MOST_BLOCKERS = 20
 # How uv writes a package, and the sentences in which it names the one that cannot be
 # had and the one that asks for it.
 _NAMED = r"([A-Za-z0-9][\w.-]*)(?:\{[^}]*\})?(?:\[[^\]]*\])?==([^\s,]+)"
-# uv, of a package that wants a later patch release than some that are meant.
-_OTHER_PATCH = "the requested Python version"
+# Of a package that wants a later patch release than some that are meant; its sentences
+# differ by where the wish comes from: "late==1.0 requires Python >=3.11.5", "soupsieve
+# depends on Python>=3.11.5".
+_OTHER_PATCH = re.compile(r"\bPython ?>")
 _NOT_FOR_IT = re.compile(rf"{_NAMED} has no .*?wheels")
 _ASKS = re.compile(rf"{_NAMED} depends on ")
 
@@ -133,7 +135,7 @@ class _Solver:
         try:
             return self._solve_all(targets, here)
         except NoResolutionError as error:
-            if _OTHER_PATCH not in error.message:
+            if not _OTHER_PATCH.search(error.message):
                 raise
             python = self._lock.python
             self.pythons = f">={python.version},<{_next_minor(python.minor)}"

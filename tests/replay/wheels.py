@@ -16,18 +16,21 @@ def make_wheel(
     text: str = "",
     tag: str = "py3-none-any",
     requires: tuple[str, ...] = (),
+    requires_python: str = "",
 ) -> Path:
     """Write a wheel with one module into `folder` and return its path.
 
     Args:
         folder: Is made if missing.
-        name, version, requires: For its metadata.
+        name, version, requires, requires_python: For its metadata.
         text: Source of its only module.
         tag: Python, ABI and platform of its file name.
     """
     module = name.replace("-", "_")
     info = f"{module}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    if requires_python:
+        metadata += f"Requires-Python: {requires_python}\n"
     metadata += "".join(f"Requires-Dist: {one}\n" for one in requires)
     files = {
         f"{module}.py": text,

@@ -133,6 +133,24 @@ def test_the_labelled_build_is_locked_where_the_run_was_made(resolved, wheels):
 
 
 @needs_uv
+@pytest.mark.parametrize("least", ["3.11.5", "3.11.7"])
+def test_a_package_for_later_patch_releases_is_locked_for_these(
+    wheels, tmp_path, least
+):
+    make_wheel(wheels, "late", "1.0", requires_python=f">={least}")
+    held = lock(package("late", "1.0"), package("pure", "1.0"))
+    made = make_pylock(held, python=Path(sys.executable), cache=tmp_path / "cache")
+    assert b'requires-python = ">=3.11.7,<3.12"' in made
+    for name in ("linux-x86_64", "macos-arm64"):
+        assert [one.name for one in selected(made, name).chosen] == ["late", "pure"]
+
+
+@needs_uv
+def test_every_patch_release_is_meant_where_no_package_asks_for_more(resolved):
+    assert b'requires-python = "==3.11.*"' in resolved
+
+
+@needs_uv
 def test_a_mac_gets_the_plain_release_and_no_cuda(resolved):
     selection = selected(resolved, "macos-arm64")
     assert {one.name: one.version for one in selection.chosen} == {
