@@ -244,7 +244,9 @@ class CommandFailedError(ReprobundleError):
 class NotExportedError(ReprobundleError):
     """A bundle was altered or lacks its documents: it is carried nowhere else."""
 
-    exit_status = EXIT_BAD_BUNDLE
+    def __init__(self, message: str, *, is_altered: bool, advice: str = "") -> None:
+        self.exit_status = EXIT_BAD_BUNDLE if is_altered else EXIT_BAD_CALL
+        super().__init__(message, advice=advice)
 
 
 class BundleError(ReprobundleError):
@@ -336,7 +338,12 @@ class MissingMemberError(BundleError):
 
 
 class AbsentMemberError(MissingMemberError):
-    """A member lies in the other part of the bundle, which is not here."""
+    """A member lies in the other part of the bundle, which is not here.
+
+    The part is as it must be, so its status is not that of a bad bundle.
+    """
+
+    exit_status = EXIT_BAD_CALL
 
 
 class UnreadableOutputError(ReprobundleError):

@@ -79,9 +79,9 @@ def split(
         raise click.UsageError("both parts have one name")
     with open_bundle(bundle) as opened:
         use = used(opened, override, what="a split", travels=True)
+        moved = moved_members(opened, _budget(destination, most))
         use.copied("export", first)
         use.copied("export", rest)
-        moved = moved_members(opened, _budget(destination, most))
         split_bundle(opened, moved, first=first, rest=rest)
         taken = sum(opened.members[path].size_bytes for path in moved)
         count = len(opened.members)

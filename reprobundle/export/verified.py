@@ -151,5 +151,6 @@ def _refusal(path: Path, report: Report) -> NotExportedError:
     return NotExportedError(
         f"{str(path)!r} is {report.verdict}{f': {reason}' if reason else ''}; nothing "
         "was exported",
+        is_altered=report.verdict in BROKEN,
         advice=f"reprobundle verify {path}",
     )

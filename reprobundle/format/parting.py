@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from reprobundle.errors import BadCallError, BundleError, DigestError, StructureError
+from reprobundle.errors import BadCallError, DigestError, StructureError
 from reprobundle.format import limits
 from reprobundle.format.archive import ArchiveWriter
 from reprobundle.format.atomic import explained, replacing
@@ -155,16 +155,16 @@ def whole_copy(bundle: Path, target: Path) -> str:
     """Write a copy of a whole bundle, such as a pasted one; return its id.
 
     Raises:
-        BundleError: It is a part, or a member is not what was sealed.
+        BadCallError: It is a part.
+        DigestError: A member is not what was sealed.
         EnvironmentUnusableError: A file cannot be read or written.
     """
     with open_bundle(bundle) as opened:
         if opened.part is not None:
             other = opened.part.other
             named = f"{other.name}, blake3 {other.blake3}" if other else "part 1"
-            raise BundleError(
+            raise BadCallError(
                 f"this is one part of a bundle; the other one is {named}",
-                rule=RULE,
                 advice="give both: reprobundle join PART1 PART2 -o BUNDLE",
             )
         for damage in check_digests(opened):

@@ -66,11 +66,37 @@ def test_what_a_replay_needs_and_lies_elsewhere_is_told_before_it_starts(
     done = reprobundle("split", "a.rpb.zip", "--for", "pytorch-issue", cwd=project)
     assert done.status == 0, done.err
     done = reprobundle("replay", project / "a.part1.rpb.zip", "--yes", "-q")
-    assert done.status == 21
+    assert done.status == 20
     assert "inputs/data/noise.bin: this is one part of a bundle" in done.err
     done = reprobundle("replay", parts[1], "--yes", "-q")
-    assert done.status == 21
+    assert done.status == 20
     assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("split", "--most", "20KB"),
+        ("extract", "--into", "x"),
+        ("cat", "runs/1/outputs/out/noise.bin"),
+        ("export", "bagit", "-o", "bag"),
+        ("export", "ro-crate", "-o", "crate"),
+    ],
+)
+def test_an_intact_part_never_ends_as_an_altered_bundle(parts, call, tmp_path):
+    """21 is TAMPERED or UNREADABLE: what is missing here is neither."""
+    verb = call[:2] if call[0] == "export" else call[:1]
+    done = reprobundle(*verb, parts[0], *call[len(verb) :], cwd=tmp_path)
+    assert done.status == 20, done.err
+    assert "one part of a bundle" in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_part_is_not_exported_and_is_not_altered(parts, tmp_path):
+    done = reprobundle("export", "bagit", parts[1], "-o", "bag", cwd=tmp_path)
+    assert done.status == 20, done.err
+    assert "is INCOMPLETE" in done.err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_joined_it_is_the_same_file(parts, too_long, tmp_path):
@@ -94,7 +120,7 @@ def test_a_pasted_bundle_becomes_a_file_again(replayed, tmp_path):
 
 def test_one_part_alone_is_not_joined(parts, tmp_path):
     done = reprobundle("join", parts[0], "-o", tmp_path / "w.rpb.zip")
-    assert done.status == 21
+    assert done.status == 20
     assert "points.part2.rpb.zip, blake3" in done.err
     assert not (tmp_path / "w.rpb.zip").exists()
 

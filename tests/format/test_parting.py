@@ -158,7 +158,7 @@ def test_one_part_twice_or_a_whole_one_is_a_bad_call(parts, bundle_path, tmp_pat
 
 
 def test_a_copy_of_one_part_alone_is_refused(parts, bundle_path, tmp_path):
-    with pytest.raises(BundleError, match=r"the other one is rest\.rpb\.zip"):
+    with pytest.raises(BadCallError, match=r"the other one is rest\.rpb\.zip"):
         whole_copy(parts[0], tmp_path / "whole.rpb.zip")
     whole_copy(bundle_path, tmp_path / "whole.rpb.zip")
     assert (tmp_path / "whole.rpb.zip").read_bytes() == bundle_path.read_bytes()

@@ -55,8 +55,6 @@ def budget_of(destination: str) -> Budget:
 
 def can_be_split(bundle: Bundle, destination: str) -> bool:
     """Tell whether a first part of a whole bundle would fit there."""
-    if bundle.part is not None:
-        return False
     try:
         return bool(moved_members(bundle, budget_of(destination)))
     except BadCallError:
@@ -67,8 +65,13 @@ def moved_members(bundle: Bundle, budget: Budget) -> tuple[str, ...]:
     """Return the members that have to lie in the second part, in layout order.
 
     Raises:
-        BadCallError: The bundle fits as it is, or not even the rest of it fits.
+        BadCallError: It is a part already, it fits as it is, or not even the rest of
+            it fits.
     """
+    if bundle.part is not None:
+        raise BadCallError(
+            "this is one part of a bundle already", advice="split the whole again"
+        )
     movable = sorted(_movable(bundle), key=lambda member: _rank(bundle, member))
     paths = [member.path for member in movable]
     may_move = frozenset(paths)
