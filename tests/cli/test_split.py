@@ -65,6 +65,8 @@ def test_what_a_replay_needs_and_lies_elsewhere_is_told_before_it_starts(
     assert reprobundle(*call, cwd=project).status == 0
     done = reprobundle("split", "a.rpb.zip", "--for", "pytorch-issue", cwd=project)
     assert done.status == 0, done.err
+    told = reprobundle("check", project / "a.part1.rpb.zip", "--for", "pytorch-issue")
+    assert "in the other part: inputs/data/noise.bin" in " ".join(told.out.split())
     done = reprobundle("replay", project / "a.part1.rpb.zip", "--yes", "-q")
     assert done.status == 20
     assert "inputs/data/noise.bin: this is one part of a bundle" in done.err

@@ -6,6 +6,7 @@ import click
 import pytest
 
 from reprobundle.cli.group import VERBS, cli, run
+from reprobundle.cli.options import say
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -20,3 +21,8 @@ def test_an_unknown_verb_is_a_bad_call_in_one_line(capsys):
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "prove" in error
+
+
+def test_progress_cannot_steer_the_terminal(capsys):
+    say("copying a\x1b]0;owned\x07b")
+    assert capsys.readouterr().err == "copying a\\x1b]0;owned\\x07b\n"

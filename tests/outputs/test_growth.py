@@ -141,3 +141,15 @@ def test_noise_beside_the_one_new_shape_of_a_last_batch_is_no_growth_with_shapes
     assert isinstance(found.noise_bytes_per_round, float)
     assert isinstance(found.bytes_per_round, float)
     assert found.noise_bytes_per_round > found.bytes_per_round
+
+
+def test_noise_beside_several_new_shapes_that_brought_nothing_is_none_either():
+    steps = (0, 1, -1, 2, -1, 1, 2, -2, 2, 1)
+
+    def loaded(n):
+        return 10**9 + sum(steps[: n * 10 // 60]) * MIB
+
+    def shapes(n):
+        return 1 + (n > 20) + (n > 32) + (n > 44)
+
+    assert kind(series(60, loaded, shapes=shapes)) == "unclear"

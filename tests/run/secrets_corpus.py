@@ -100,6 +100,7 @@ TRAPS = (
     ("x.py", 'path = "runs/Model_v2/Epoch010/Checkpoint_Best_Val03"'),
     ("config.yaml", "model: facebook/wav2vec2-Large-960h-lv60-Self_Ft3"),
     ("x.py", 'key = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef0123456789"'),
+    ("x.py", 'pattern = "aB1cD2aB1cD2aB1cD2aB1cD2aB1cD2aB1cD2"'),
     ("x.py", 'symbols = "AaBbCcDdEeFfGgHhIiJjKkLlMmNnOoPpQqRrSs"'),
     ("x.py", 'api_key = os.environ["OPENAI_API_KEY"]'),
     ("x.py", "token = tokenizer.encode(text, add_special_tokens=True)"),

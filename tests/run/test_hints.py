@@ -235,6 +235,14 @@ def test_there_are_only_so_many_hints(tmp_path):
     assert len(hints_in(tmp_path, ["train.py"])) == MOST_HINTS
 
 
+def test_a_source_of_more_than_a_mebibyte_is_not_read(tmp_path):
+    source = textwrap.dedent(TRAINING).format(line="history.append(loss)")
+    (tmp_path / "train.py").write_text(source)
+    assert len(hints_in(tmp_path, ["train.py"])) == 1
+    (tmp_path / "train.py").write_text(source + "#" * (1 << 20))
+    assert hints_in(tmp_path, ["train.py"]) == ()
+
+
 def test_the_project_own_examples_have_no_hints():
     top = Path(__file__).parents[2] / "examples"
     names = [path.relative_to(top).as_posix() for path in top.rglob("*.py")]

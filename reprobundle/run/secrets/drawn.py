@@ -27,10 +27,6 @@ _PROGRAMS = frozenset({".py", ".ipynb", ".json", ".jsonl", ".sh", ".bash"})
 _SETTINGS = frozenset(
     {".cfg", ".conf", ".env", ".envrc", ".ini", ".toml", ".yaml", ".yml"}
 )
-# They hold digests in base64, or are written by us.
-_LEFT_OUT = frozenset(
-    {"lock.json", "package-lock.json", "pylock.toml", "record.json", "uv.lock"}
-)
 _VALUE = rb"(?P<value>[A-Za-z0-9+/_-]{32,100}={0,2})"
 _QUOTED = re.compile(rb"\\?[\"']" + _VALUE + rb"\\?[\"']")
 _SET = re.compile(rb"(?:[:=][ \t]{0,4})" + _VALUE + rb"[ \t\r]{0,4}$", re.MULTILINE)
@@ -58,8 +54,6 @@ def found_drawn(path: str, text: bytes) -> Iterator[tuple[str, int, int]]:
 
 def _patterns(path: str) -> tuple[re.Pattern[bytes], ...]:
     name = PurePosixPath(path).name.lower()
-    if name in _LEFT_OUT:
-        return ()
     if path == "command":
         return (_ALONE, _SET)
     suffix = PurePosixPath(name).suffix or (".env" if name == ".env" else "")
