@@ -46,9 +46,11 @@ class DeviceMapping:
         from .redirect import Redirect, enter_everywhere
 
         calls = self._counted()
+        places = Places(torch) if self._target == "cpu" else None
         MappedCuda(torch, calls).install()
         self._classes(torch).install()
-        places = Places(torch) if self._target == "cpu" else None
+        if places is not None:
+            places.install()
         self._mode = enter_everywhere(torch, Redirect(torch, calls, places))
 
     def _counted(self) -> MappedCalls:

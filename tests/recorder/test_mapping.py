@@ -53,6 +53,64 @@ json.dump(told, open("told.json", "w"))
 torch.cuda.Stream()
 """
 
+CHECKPOINTS = """\
+import copy, json, pickle
+import torch
+
+told = {}
+model = torch.nn.Linear(2, 1).cuda()
+def place(tensor):
+    moved = tensor.cpu()
+    with torch.no_grad():
+        tensor.add_(1)
+    copied = not torch.equal(moved, tensor.to("cpu"))
+    return [str(tensor.device), tensor.is_cuda, copied]
+def loaded(where, key="x"):
+    return torch.load("held.pt", map_location=where)[key]
+device = torch.device("cuda")
+held = torch.arange(4.0, device="cuda")
+both = {"a": [held[:2], (held[2:],)]}
+torch.save({"x": held, "y": torch.ones(2), "both": both}, "held.pt")
+told["held"] = {
+    "text": place(loaded("cuda")),
+    "numbered": place(loaded("cuda:0")),
+    "device": place(loaded(torch.device("cuda"))),
+    "of a tensor": place(loaded(held.device)),
+    "none": place(loaded(None)),
+    "dict": place(loaded({"cuda:0": "cuda:0"})),
+    "moved by dict": place(loaded({"cpu": "cuda:0"}, "y")),
+    "function": place(loaded(lambda storage, tag: storage.cuda())),
+    "undecided function": place(loaded(lambda storage, tag: None)),
+    "pickled": place(pickle.loads(pickle.dumps(held))),
+    "parameter": place(torch.nn.Parameter(held.clone())),
+    "made there": place(torch.nn.Linear(1, 1, device="cuda").weight),
+    "copied module": place(copy.deepcopy(model).weight),
+    "set": place(torch.empty(0).set_(held.clone().untyped_storage())),
+}
+told["not held"] = {
+    "text": place(loaded("cpu")),
+    "dict": place(loaded({"cuda:0": "cpu"})),
+    "function": place(loaded(lambda storage, tag: storage)),
+    "saved there": place(loaded(None, "y")),
+    "set": place(held.clone().set_(torch.ones(2))),
+}
+first, (second,) = loaded("cuda", "both")["a"]
+told["shared"] = [place(first), place(second)]
+told["one storage"] = first.data_ptr() + 8 == second.data_ptr()
+optimizer = torch.optim.Adam(model.parameters())
+model(torch.ones(1, 2, device="cuda")).sum().backward()
+optimizer.step()
+torch.save({"m": model.state_dict(), "o": optimizer.state_dict()}, "step.pt")
+step = torch.load("step.pt", map_location=device)
+told["optimizer"] = place(step["o"]["state"][0]["exp_avg"])
+bare = torch.nn.Linear(2, 1)
+bare.load_state_dict(step["m"], assign=True)
+told["assigned"] = place(bare.weight)
+torch.save(torch.nn.Linear(1, 1).cuda(), "whole.pt")
+told["module"] = place(torch.load("whole.pt", weights_only=False).weight)
+json.dump(told, open("told.json", "w"))
+"""
+
 
 @pytest.fixture(scope="module")
 def mapped(launch: Launcher) -> Run:
@@ -63,8 +121,18 @@ def mapped(launch: Launcher) -> Run:
 
 @pytest.fixture(scope="module")
 def told(mapped: Run) -> dict[str, object]:
-    path = mapped.project / "told.json"
-    assert path.exists(), mapped.stderr
+    return _told(mapped)
+
+
+@pytest.fixture(scope="module")
+def brought(launch: Launcher) -> dict[str, object]:
+    files = {"run.py": CHECKPOINTS}
+    return _told(launch(["python", "run.py"], files, device="cpu", mapping="cuda=cpu"))
+
+
+def _told(run: Run) -> dict[str, object]:
+    path = run.project / "told.json"
+    assert path.exists(), run.stderr
     answer: dict[str, object] = json.loads(path.read_text())
     return answer
 
@@ -96,6 +164,26 @@ def test_threads_checkpoints_and_pinned_memory_are_mapped_too(told):
     assert told["thread"] == [1.0, 1.0]
     assert told["loaded"] == [1.0, 1.0]
     assert told["pinned"] == [1.0, 1.0]
+
+
+_THERE = ["cpu:0", True, True]
+_HERE = ["cpu", False, False]
+
+
+def test_what_a_checkpoint_brings_to_cuda_is_there(brought):
+    assert brought["held"] == dict.fromkeys(brought["held"], _THERE)
+    assert len(brought["held"]) == 14
+
+
+def test_what_a_checkpoint_brings_to_the_cpu_is_not(brought):
+    assert brought["not held"] == dict.fromkeys(brought["not held"], _HERE)
+    assert len(brought["not held"]) == 5
+
+
+def test_tensors_of_one_storage_and_states_of_an_optimizer_are_there(brought):
+    assert brought["shared"] == [_THERE, _THERE]
+    assert brought["one storage"] is True
+    assert brought["optimizer"] == brought["assigned"] == brought["module"] == _THERE
 
 
 def test_a_text_that_is_no_device_is_left_alone(told):
