@@ -32,6 +32,7 @@ from .notebook import Notebook
 from .notices import Notices
 from .phases import Clock
 from .ranks import Ranks
+from .read_variables import ReadVariables
 from .replace import displaced
 from .saving import Saving
 from .seeds import Seeds
@@ -104,6 +105,7 @@ class Recorder:
         self.session.start()
         steps: tuple[tuple[str, Callable[[], None]], ...] = (
             ("facts", self._send_facts),
+            ("variables", self._watch_variables),
             ("imports", self._watch_imports),
             ("end", self.ending.install),
             ("exit status", self._watch_exit_status),
@@ -134,6 +136,10 @@ class Recorder:
 
     def _send_changed_variables(self) -> None:
         send(self.session, variables.changed_probes(self._variables))
+
+    def _watch_variables(self) -> None:
+        if self.session.kind != "helper":
+            ReadVariables(self.session).install()
 
     def _watch_imports(self) -> None:
         watch = self.imports.watch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from reprobundle import __version__
@@ -36,6 +36,7 @@ from reprobundle.run.events import EventFile, read_events
 from reprobundle.run.files_read import files_read, sources
 from reprobundle.run.finished import Assembled, FinishedRun, Role
 from reprobundle.run.left_aside import left_aside
+from reprobundle.run.missing_variables import missing_variables
 from reprobundle.run.observed import observed_facts
 from reprobundle.run.outcome import outcome
 from reprobundle.run.placeholders import Names, without_names
@@ -144,6 +145,7 @@ def assemble(
                 seed=run.command.seed,
             ),
             *_output_remarks(outputs, missing_metrics),
+            *_missing_variables(run, files, role),
             *left_aside(run.places.scratch, run.staged),
             *(
                 _told_by_sources(log, run, access, loaded)
@@ -264,6 +266,15 @@ def _told_by_sources(
         *hints.hints_in(run.places.scratch, names),
         *unseen_in(run.places.scratch, names),
     )
+
+
+def _missing_variables(
+    run: FinishedRun, files: tuple[EventFile, ...], role: Role
+) -> Iterator[Remark]:
+    """Yield what a replay will lack; said once, of the run that shows it first."""
+    if role in ("reference", "claim"):
+        names = missing_variables(files, run.command, run.inherited)
+        yield from remarks.limited(names)
 
 
 def _output_remarks(

@@ -185,6 +185,7 @@ def finished(
         roles=plan.roles,
         hide=_hidden(scratch, plan.original, folder),
         extra_facts={**plan.extra_facts, **plan.asked.facts()},
+        inherited=frozenset(plan.base_environment),
         output_limit_bytes=plan.output_limit_bytes,
     )
 

@@ -60,6 +60,7 @@ class FinishedRun:
         roles: What outputs are for.
         hide: Pairs of text and replacement for every recorded text.
         extra_facts: Facts that the launcher knows, such as the git commit.
+        inherited: Names of the variables that the command got from the machine.
     """
 
     launched: Launched
@@ -79,6 +80,7 @@ class FinishedRun:
     roles: tuple[RoleRule, ...] = ()
     hide: list[tuple[str, str]] = field(default_factory=list)
     extra_facts: Mapping[str, Fact] = field(default_factory=dict)
+    inherited: frozenset[str] = frozenset()
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
 
 

@@ -45,17 +45,17 @@ def of_run(
         seed: Seed that was set before the user's code, or None.
     """
     found = [
-        *_limited(_not_entered(processes, launched)),
-        *_limited(_masked_failures(processes, launched)),
-        *_limited(_failed_cells(files, launched)),
-        *_limited(_failed_threads(files, launched)),
-        *_limited(_wrote_elsewhere(access)),
-        *_limited(_read_elsewhere(access)),
-        *_limited(_network(files)),
-        *_limited(_without_end(processes, launched)),
-        *_limited(_incomplete_processes(files, processes)),
-        *_limited(_troubles(files)),
-        *_limited(_warnings(files)),
+        *limited(_not_entered(processes, launched)),
+        *limited(_masked_failures(processes, launched)),
+        *limited(_failed_cells(files, launched)),
+        *limited(_failed_threads(files, launched)),
+        *limited(_wrote_elsewhere(access)),
+        *limited(_read_elsewhere(access)),
+        *limited(_network(files)),
+        *limited(_without_end(processes, launched)),
+        *limited(_incomplete_processes(files, processes)),
+        *limited(_troubles(files)),
+        *limited(_warnings(files)),
         *_without_effect(files),
     ]
     chosen = any(
@@ -81,7 +81,8 @@ def of_run(
     )
 
 
-def _limited(remarks: Iterable[Remark]) -> Iterator[Remark]:
+def limited(remarks: Iterable[Remark]) -> Iterator[Remark]:
+    """Yield the first remarks of one kind, and how many more there are."""
     kept = list(remarks)
     yield from kept[:MOST_OF_ONE_KIND]
     if len(kept) > MOST_OF_ONE_KIND:

@@ -45,6 +45,7 @@ from reprobundle.run.events.process import (
     Open,
     RankEvent,
     Start,
+    VariableEvent,
 )
 from reprobundle.run.events.randomness import (
     Absent,
@@ -117,6 +118,7 @@ __all__ = [
     "TransferEvent",
     "Trouble",
     "Value",
+    "VariableEvent",
     "WarningEvent",
     "WitnessEvent",
     "read_events",

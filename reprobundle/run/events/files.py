@@ -40,6 +40,7 @@ from reprobundle.run.events.process import (
     Open,
     RankEvent,
     Start,
+    VariableEvent,
 )
 from reprobundle.run.events.randomness import (
     Absent,
@@ -103,6 +104,7 @@ AnyEvent = (
     | IndexRange
     | MappedEvent
     | Value
+    | VariableEvent
     | WarningEvent
     | Error
     | Cell

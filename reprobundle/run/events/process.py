@@ -49,6 +49,17 @@ class Network(Event, frozen=True, tag="network"):
     target: str
 
 
+class VariableEvent(Event, frozen=True, tag="variable"):
+    """The user's code read a variable that this process had from its parent.
+
+    Sent once for each name; never with the value. Those whose values are recorded
+    (``env.*``) are left out.
+    """
+
+    name: str
+    where: str
+
+
 class RankEvent(Event, frozen=True, tag="rank"):
     """This process is one rank of a distributed run.
 
