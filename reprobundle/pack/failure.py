@@ -9,6 +9,7 @@ from reprobundle.errors import CommandFailedError, PackRefusedError
 from reprobundle.run.events import Error, read_events
 from reprobundle.run.facts import events_of
 from reprobundle.run.finished import Assembled, FinishedRun
+from reprobundle.run.outcome import outcome
 from reprobundle.run.secrets.scan import redacted
 from reprobundle.run.space import free_bytes
 
@@ -61,12 +62,31 @@ def _failure_advice(
     folder = run.launched.session.folder
     if free_bytes(folder) < _FULL_BYTES:
         return f"the disk of {str(folder)!r} is full: free some space, or set TMPDIR"
+    if needs_cuda(run):
+        return cuda_advice(run)
     text = run.launched.session.stderr.read_text(errors="replace")
     if "ModuleNotFoundError" in text:
         return f"it ran with {python}; activate the environment that it needs"
     if "FileNotFoundError" in text or "No such file" in text:
         return _missing_advice(text, str(run.places.scratch), project, held)
     return "nothing was written; if failing is the result, add --expect-failure"
+
+
+def needs_cuda(run: FinishedRun) -> bool:
+    """Tell whether a pass failed for want of CUDA, in the words of torch."""
+    files = read_events(run.launched.session.events)
+    ended = outcome(run, files, expected_failure=False, may_stop=True)
+    return ended.stop == "cuda_required"
+
+
+def cuda_advice(run: FinishedRun) -> str:
+    """Return the ways on for a command that does not get the CUDA it asks for."""
+    build = "take a build of torch with CUDA, on a machine with a GPU"
+    if run.mapping:
+        return f"what only CUDA can do is not mapped: {build}"
+    if run.device == "cuda":
+        return f"{build}; or leave cuda out of --device"
+    return f"{build}; or have its calls mapped: --map-device cuda=cpu"
 
 
 def _missing_advice(text: str, scratch: str, root: Path, held: set[str]) -> str:

@@ -15,7 +15,7 @@ import dataclasses
 import msgspec
 
 from reprobundle.errors import CommandFailedError, PackRefusedError
-from reprobundle.pack.failure import last_line
+from reprobundle.pack.failure import cuda_advice, last_line, needs_cuda
 from reprobundle.pack.job import PackJob
 from reprobundle.run.execute import execute
 from reprobundle.run.finished import Assembled
@@ -77,7 +77,9 @@ def _measured(there: PackJob) -> Assembled:
             f"on {device} the command ended with status "
             f"{run.launched.exit_status}: {last_line(run)}",
             status=run.launched.exit_status,
-            advice=f"leave {device} out of --device",
+            advice=cuda_advice(run)
+            if needs_cuda(run)
+            else f"leave {device} out of --device",
         )
     done = there.assemble(run, role="counterpart")
     used = device_of(done.record)

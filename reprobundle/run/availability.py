@@ -7,17 +7,14 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from reprobundle.format.record import Fact, Outcome
 from reprobundle.run.launch import recorder_folder
 
 # Importing torch from a cold disk takes tens of seconds.
 PROBE_SECONDS = 300
-_STOPS: dict[str, Literal["cuda_required", "platform"]] = {
-    "cuda": "cuda_required",
-    "mps": "platform",
-}
+_ASKED_FOR = ("cuda", "mps")
 
 
 class Obstacle(NamedTuple):
@@ -44,7 +41,7 @@ def obstacle(
         device: ``as-is`` or a device type.
         environment: Variables of the run.
     """
-    if device not in _STOPS:
+    if device not in _ASKED_FOR:
         return None
     answer = _asked(python, device, environment)
     if not answer.get("cause"):
@@ -52,7 +49,8 @@ def obstacle(
     outcome = Outcome(
         exit_status=0,
         completed=False,
-        stop=_STOPS[device],
+        # Not `cuda_required`: whether the command itself names CUDA is not known.
+        stop="platform",
         stop_detail=f"{device} was asked for: {answer['cause']}; {answer['remedy']}",
     )
     return Obstacle(outcome, _facts(device, answer))

@@ -69,13 +69,65 @@ def test_each_device_is_tried_and_a_missing_one_is_not_run_here(steered):
     verdicts = [one["verdict"] for one in report["judgements"]]
     assert verdicts == ["REPRODUCED, bit-identical", "NOT RUN HERE"]
     (reason,) = [text for text in report["reasons"] if text.startswith("stopped")]
-    assert "cuda_required: cuda was asked for" in reason
+    assert "platform: cuda was asked for" in reason
+    causes = {one["id"] for two in report["judgements"] for one in two["causes"]}
+    assert "needs-cuda" not in causes
     with open_bundle(steered) as bundle:
         records = [decode_replay(bundle, name) for name in bundle.replay_ids]
     (stopped,) = (one for one in records if one.outcome.stop)
     key = stopped.environment["torch.cuda.missing"].value
     assert key in ("build-without-cuda", "cuda-hidden")
     assert stopped.environment["torch.cuda.missing_remedy"].value in reason
+
+
+_NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}
+_BUILD = "take a build of torch with CUDA, on a machine with a GPU"
+
+
+def _packed_on(folder, *options, device="cuda", mapped=""):
+    (folder / "run.py").write_text(
+        "import sys, torch\n"
+        "torch.save(torch.ones(1, device=sys.argv[1]), 'x.pt')\n"
+        "if len(sys.argv) > 2:\n    torch.cuda.Stream()\n"
+    )
+    return reprobundle(
+        *("pack", "-q", "-o", folder / "x.rpb.zip", "--passes", "measured"),
+        *(*options, "--", sys.executable, "run.py", device, *mapped),
+        cwd=folder,
+        env=_NO_GPU,
+    )
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("options", "device", "mapped", "advice"),
+    [
+        ((), "cuda", "", f"{_BUILD}; or have its calls mapped: --map-device cuda=cpu"),
+        (
+            ("--device", "cuda,cpu"),
+            "{device}",
+            "",
+            f"{_BUILD}; or leave cuda out of --device",
+        ),
+        (
+            ("--device", "cpu,cuda"),
+            "{device}",
+            "",
+            f"{_BUILD}; or leave cuda out of --device",
+        ),
+        (
+            ("--map-device", "cuda=cpu"),
+            "cuda",
+            "s",
+            f"what only CUDA can do is not mapped: {_BUILD}",
+        ),
+    ],
+)
+def test_pack_without_cuda_says_how_to_go_on(tmp_path, options, device, mapped, advice):
+    done = _packed_on(tmp_path, *options, device=device, mapped=mapped)
+    assert done.status == 22, done.err
+    assert advice in " ".join(done.err.split())
+    assert not (tmp_path / "x.rpb.zip").exists()
 
 
 @pytest.mark.torch

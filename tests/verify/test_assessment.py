@@ -250,6 +250,12 @@ def test_a_point_that_evidence_speaks_against_is_not_met(tmp_path, name, number)
     assert got.acceptance == "not-accepted"
 
 
+def test_a_device_that_is_missing_says_nothing_of_the_environment(tmp_path):
+    missing = {**FACTS, "torch.mps.missing": fact("built-without-mps")}
+    got = stopped("platform").but(facts=missing).assessed(tmp_path)
+    assert points(got)["environment-built"].state == "not-checked"
+
+
 def checkpoint(digest):
     return FileRead(
         path="project:model.safetensors",
