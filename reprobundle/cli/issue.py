@@ -107,4 +107,5 @@ def _materials(
             errors=stderr_of(opened, 1),
             expected=expected,
             inline=bundle_text(opened) if inline else "",
+            part=opened.part,
         )

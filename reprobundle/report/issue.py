@@ -15,12 +15,13 @@ from typing import NamedTuple
 from reprobundle.errors import LimitError
 from reprobundle.format.destinations import ISSUE_CHARACTERS
 from reprobundle.format.findings import ArrayComparison, Judgement, OutputComparison
-from reprobundle.format.record import Output, Record
+from reprobundle.format.part import Part
+from reprobundle.format.record import ArraySummary, Output, Record
 from reprobundle.report import text
 from reprobundle.report.issue_script import Snippet
 from reprobundle.report.issue_versions import version_lines
 from reprobundle.report.markdown_text import code, fenced, folded, shortened, table
-from reprobundle.report.page import Page, ReplayPage
+from reprobundle.report.page import Page, ReplayPage, Side
 from reprobundle.verify.devices import platform_label
 
 MOST_OUTPUTS = 8
@@ -32,6 +33,8 @@ _PACKAGES = re.compile(r"(?<=File \")[^\"\n]*/site-packages/")
 _STAGE = re.compile(
     r"/[^\s'\"]*/reprobundle-(?:pack|replay)-[^/\s'\"]+/[^/\s'\"]+/project"
 )
+# As `split` calls the parts of a bundle.
+_PART_NAME = re.compile(r"\.part[12](?=\.rpb\.zip$)")
 # What is left for the script and the traceback must be worth reading.
 LEAST_BYTES = 400
 
@@ -44,12 +47,14 @@ class Materials(NamedTuple):
         errors: What the reference wrote to its error stream.
         expected: What should happen, in the user's words.
         inline: The bundle as text; empty to attach the file.
+        part: Which part of a bundle the file is; None for a whole one.
     """
 
     snippet: Snippet | None = None
     errors: str = ""
     expected: str = ""
     inline: str = ""
+    part: Part | None = None
 
 
 def render_issue(page: Page, materials: Materials) -> str:
@@ -60,7 +65,7 @@ def render_issue(page: Page, materials: Materials) -> str:
     """
     head = [_what(page), _reproduce_head(page, materials.snippet)]
     middle = [_compared(page, materials.expected), _versions(page)]
-    tail = [_check(page, bool(materials.inline))]
+    tail = [_check(page, materials)]
     if materials.inline:
         tail.append(folded("The bundle as text", fenced(materials.inline, "text")))
     fixed = "\n\n".join(block for block in [*head, *middle, *tail] if block)
@@ -161,22 +166,29 @@ def _alone(page: Page, expected: str) -> str:
     return f"{table(('', 'expected', 'observed'), rows)}\n\n{note}"
 
 
-def _summary(output: Output) -> str:
-    arrays = [f"{array.dtype} {list(array.shape)}" for array in output.arrays[:2]]
+def _summary(output: Output | None) -> str:
+    if output is None:
+        return ""
+    arrays = list(map(_array, output.arrays[:2]))
     bad = sum(array.nan for array in output.arrays)
     shown = ", ".join([output.format, *arrays])
     return f"{shown}, {bad:,} NaN" if bad else shown
+
+
+def _array(array: ArraySummary) -> str:
+    known = f"{array.dtype} {list(array.shape)}"
+    if array.minimum is None:
+        return known
+    return f"{known}, {text.number(array.minimum)} … {text.number(array.maximum)}"
 
 
 def _beside(one: ReplayPage) -> str:
     """Return the reference and one replay, row by row."""
     judgement = one.judgement
     columns = ("", _side(one, "expected"), _side(one, "observed"), "allowed", "result")
-    known = one.reference.record.outputs if one.reference else ()
-    of_reference = {output.name: output for output in known}
     shown = _worst_first(judgement)[:MOST_OUTPUTS]
     rows = [_ends(one)]
-    rows += [_output(output, of_reference.get(output.name)) for output in shown]
+    rows += [_output(output, one) for output in shown]
     hidden = len(judgement.outputs) - MOST_OUTPUTS
     more = f"\n\nand {text.plural(hidden, 'more output')}" if hidden > 0 else ""
     return table(columns, rows) + more
@@ -199,16 +211,19 @@ def _worst_first(judgement: Judgement) -> Sequence[OutputComparison]:
     return sorted(judgement.outputs, key=lambda output: output.result in good)
 
 
-def _output(output: OutputComparison, reference: Output | None) -> tuple[str, ...]:
-    """Return one row: the worst place of an output, or what it is where none is bad."""
-    worst = max(output.parts, key=lambda part: part.outside, default=None)
-    if worst is None or not worst.outside:
-        known = code(_summary(reference)) if reference else ""
-        result = code(output.result)
-        return code(output.name), known, code(output.reason), "", result
+def _output(output: OutputComparison, one: ReplayPage) -> tuple[str, ...]:
+    """Return one row: the worst place of an output, or what it is where none differs."""
+    worst = max(output.parts, key=_badness, default=None)
+    if worst is None or not (worst.outside or worst.worst_index):
+        expected = _summary(_of_name(one.reference, output.name))
+        got = output.reason or _summary(_of_name(one.replay, output.name))
+        return code(output.name), code(expected), code(got), "", code(output.result)
     inner = f"#{worst.name}" if worst.name else ""
     index = list(worst.worst_index) if worst.worst_index else ""
     outside = f"{worst.outside:,} of {worst.elements:,} outside"
+    if not worst.outside and worst.max_abs is not None:
+        # The place is the one nearest to its bound: others may lie farther apart.
+        outside += f", at most {text.number(worst.max_abs)} apart"
     return (
         code(f"{output.name}{inner}{index}"),
         code(worst.expected),
@@ -216,6 +231,17 @@ def _output(output: OutputComparison, reference: Output | None) -> tuple[str, ..
         code(_allowed(worst)),
         code(f"{output.result}: {outside}"),
     )
+
+
+def _badness(part: ArrayComparison) -> tuple[int, bool, float]:
+    """Return by what the worst part of an output is found."""
+    error = part.max_abs if isinstance(part.max_abs, float) else 0.0
+    return part.outside, bool(part.worst_index), error
+
+
+def _of_name(side: Side | None, name: str) -> Output | None:
+    outputs = side.record.outputs if side else ()
+    return next((one for one in outputs if one.name == name), None)
 
 
 def _allowed(part: ArrayComparison) -> str:
@@ -262,27 +288,41 @@ def _succeeded(page: Page) -> bool:
     return page.reference is None or page.reference.record.outcome.exit_status == 0
 
 
-def _check(page: Page, inline: bool) -> str:
+def _check(page: Page, materials: Materials) -> str:
     """Return the bundle's name and id, and how somebody checks it."""
     report = page.report
-    name = shlex.quote(report.file)
-    source = "-" if inline else name
-    how = "paste the text below" if inline else "attached"
-    commands = [
-        "pip install reprobundle",
-        f"reprobundle verify {source} --expect-id {report.bundle}",
-        f"reprobundle replay {name}",
-    ]
-    if inline:
-        commands[2:] = [f"reprobundle join - -o {name}", *commands[2:]]
-    rows = [
-        ("bundle", f"{code(report.file)}, {page.size_bytes:,} bytes ({how})"),
+    how = "paste the text below" if materials.inline else "attached"
+    rows = [("bundle", f"{code(report.file)}, {page.size_bytes:,} bytes ({how})")]
+    if materials.part is not None:
+        rows.append(("part", _part_words(materials.part)))
+    rows += [
         ("id", code(report.bundle)),
         ("verify says", f"{report.verdict} (exit {report.exit_status})"),
     ]
     rows += [("because", code(reason)) for reason in _gaps(page)]
-    block = fenced("\n".join(commands), "sh")
+    block = fenced("\n".join(_commands(page, materials)), "sh")
     return f"### Check it\n\n{table(('', ''), rows)}\n\n{block}"
+
+
+def _part_words(part: Part) -> str:
+    other = code(part.other.name) if part.other else "part 1"
+    return f"{part.number} of 2; {other} has the rest, and a replay needs both"
+
+
+def _commands(page: Page, materials: Materials) -> Iterator[str]:
+    """Yield how it is checked and run again; of a part, once it was put together."""
+    name = page.report.file
+    source = "-" if materials.inline else shlex.quote(name)
+    yield "pip install reprobundle"
+    yield f"reprobundle verify {source} --expect-id {page.report.bundle}"
+    whole, parts = name, [source]
+    if materials.part is not None:
+        other = materials.part.other
+        whole = _PART_NAME.sub("", name) if _PART_NAME.search(name) else "whole.rpb.zip"
+        parts.append(shlex.quote(other.name) if other else "PART1")
+    if parts != [shlex.quote(name)]:
+        yield f"reprobundle join {' '.join(parts)} -o {shlex.quote(whole)}"
+    yield f"reprobundle replay {shlex.quote(whole)}"
 
 
 def _gaps(page: Page) -> Sequence[str]:

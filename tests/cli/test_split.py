@@ -40,6 +40,7 @@ def test_inspect_and_issue_say_that_it_is_a_part(parts):
     done = reprobundle("issue", parts[0], "--inline")
     assert done.status == 0, done.err
     assert "INCOMPLETE (exit 11)" in done.out
+    assert "join - points.part2.rpb.zip -o points.rpb.zip" in done.out
     assert len(done.out.encode()) <= 65_536
 
 

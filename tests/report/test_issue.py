@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reprobundle.errors import LimitError
+from reprobundle.format.part import OtherPart, Part
 from reprobundle.format.record import ErrorReport
 from reprobundle.report.issue import Materials, render_issue
 from reprobundle.report.issue_script import Snippet
@@ -20,6 +21,9 @@ from tests.verify.builder import OUTPUTS, VALUES, Bench, Run, npy
 ERROR = ErrorReport(
     type="ValueError", message="m", masked="m", where="a.py:1", traceback="", steps=3
 )
+OTHER = OtherPart(name="digits.part2.rpb.zip", size_bytes=9, blake3="b" * 64)
+FIRST = Part(bundle="a" * 64, number=1, absent=("inputs/x",), other=OTHER)
+SECOND = Part(bundle="a" * 64, number=2, absent=("inputs/x",))
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +50,62 @@ def test_the_worst_place_stands_on_both_sides_with_what_was_allowed(page):
     assert float(cells[2].strip("`")) == pytest.approx(float(VALUES.flat[2]) + 3)
     assert cells[3].startswith("`rtol ")
     assert re.search(r"outside-tolerance: 1 of [\d,]+ outside", cells[4])
+
+
+def row_of(text, name):
+    """Return the cells of the row about one output."""
+    row = next(line for line in text.splitlines() if line.startswith(f"| `{name}"))
+    return [cell.strip() for cell in row.strip("|").split(" | ")]
+
+
+def test_results_that_agree_show_the_value_of_both_sides(tmp_path):
+    bench = Bench(tmp_path).pack()
+    values = VALUES.copy()
+    values.flat[7] = values.flat[7] * (1 + 1e-6)
+    bench.replay(Run({**OUTPUTS, "out/logits.npy": npy(values)}))
+    text = render_issue(build_page(bench.path, bench.verify()), Materials())
+    place, expected, got, allowed, result = row_of(text, "out/logits.npy")
+    index = tuple(int(n) for n in re.findall(r"\d+", place.partition("[")[2]))
+    assert float(expected.strip("`")) == pytest.approx(float(VALUES[index]))
+    assert float(got.strip("`")) == pytest.approx(float(values[index]))
+    assert allowed.startswith("`rtol ")
+    apart = re.fullmatch(
+        r"`within-tolerance: 0 of 24 outside, at most (\S+) apart`", result
+    )
+    assert apart is not None
+    moved = abs(float(values.flat[7]) - float(VALUES.flat[7]))
+    assert float(apart[1]) == pytest.approx(moved, rel=1e-3)
+
+
+def test_results_of_equal_bytes_show_what_each_side_has(tmp_path):
+    bench = Bench(tmp_path).pack()
+    bench.replay(Run(dict(OUTPUTS)))
+    text = render_issue(build_page(bench.path, bench.verify()), Materials())
+    _, expected, got, _, result = row_of(text, "out/logits.npy")
+    low, high = float(VALUES.min()), float(VALUES.max())
+    assert expected == got == f"`npy, float32 [4, 6], {low:.4g} … {high:.4g}`"
+    assert result == "`bit-identical`"
+
+
+@pytest.mark.parametrize(
+    ("part", "inline", "joined"),
+    [
+        (FIRST, "", "digits.part1.rpb.zip digits.part2.rpb.zip"),
+        (FIRST, "A" * 60, "- digits.part2.rpb.zip"),
+        (SECOND, "", "digits.part1.rpb.zip PART1"),
+    ],
+)
+def test_of_a_part_it_names_join_and_replays_the_whole_only(page, part, inline, joined):
+    report = msgspec.structs.replace(page.report, file="digits.part1.rpb.zip")
+    text = render_issue(
+        page._replace(report=report), Materials(part=part, inline=inline)
+    )
+    commands = text.rpartition("```sh\n")[2] if not inline else text
+    assert f"reprobundle join {joined} -o digits.rpb.zip\n" in commands
+    assert "reprobundle replay digits.rpb.zip\n" in commands
+    assert commands.count("reprobundle replay") == 1
+    assert commands.count("reprobundle join") == 1
+    assert f"| part | {part.number} of 2" in text
 
 
 def test_only_the_measured_pass_of_a_replay_is_shown(page):
