@@ -10,9 +10,10 @@ from reprobundle.cli.options import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from reprobundle.format.reader import Bundle
-    from reprobundle.run.copies import DataUse
+    from reprobundle.run.copies import DataUse, Kind
 
 override_option = click.option(
     "--override-policy",
@@ -44,7 +45,7 @@ def used(
     Raises:
         DataRuleError: The policy is against it, and nobody overrides it.
     """
-    from reprobundle.run.copies import DataUse, log_path
+    from reprobundle.run.copies import DataUse
     from reprobundle.run.data_rules import (
         holds_data,
         require_allowed_here,
@@ -57,7 +58,20 @@ def used(
     rules = rules_in(bundle)
     overridden = require_allowed_here(rules, override, what=what, travels=travels)
     if rules is not None:
-        say(f"data: {told(rules)}; the copy is noted in {log_path()}")
+        say(f"data: {told(rules)}")
     if overridden:
         say(f"policy overridden: {overridden}")
     return DataUse(bundle.id, rules, overridden)
+
+
+def note(use: DataUse, kind: Kind, where: Path | str) -> None:
+    """Note a copy that is made next, and say so once it stands in the list.
+
+    Raises:
+        EnvironmentUnusableError: It cannot be written down.
+    """
+    from reprobundle.run.copies import log_path
+
+    use.copied(kind, where)
+    if use.is_noted:
+        say(f"the copy in {where} is noted in {log_path()}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from reprobundle.cli.data_use import override_option, used
+from reprobundle.cli.data_use import note, override_option, used
 from reprobundle.cli.options import bundle_argument, say
 
 
@@ -31,7 +31,7 @@ def inline(*, bundle: Path, output: Path | None, override: str) -> int:
     with open_bundle(bundle) as opened:
         use = used(opened, override, what="an export", travels=True)
     text = inline_block(bundle)
-    use.copied("export", output or "standard output (inline text)")
+    note(use, "export", output or "standard output (inline text)")
     if output is None:
         click.echo(text, nl=False)
     else:

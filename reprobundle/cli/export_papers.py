@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reprobundle.cli.data_use import override_option, used
+from reprobundle.cli.data_use import note, override_option, used
 from reprobundle.cli.options import (
     bundle_argument,
     say,
@@ -102,7 +102,7 @@ def ro_crate(
         at=stated_time(),
     ) as what:
         use = used(what.bundle, override, what="an export", travels=True)
-        use.copied("export", output)
+        note(use, "export", output)
         with progress("writing", what.bundle.size_bytes) as advance:
             write_ro_crate(what, output, with_bundle=with_bundle, progress=advance)
         click.echo(_written(output, what.report))
@@ -147,7 +147,7 @@ def bagit(
         citation=_read(citation),
     ) as what:
         use = used(what.bundle, override, what="an export", travels=True)
-        use.copied("export", output)
+        note(use, "export", output)
         with progress("writing", what.bundle.size_bytes) as advance:
             write_bag(what, output, with_bundle=with_bundle, progress=advance)
         click.echo(_written(output, what.report))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reprobundle.cli.data_use import override_option, used
+from reprobundle.cli.data_use import note, override_option, used
 from reprobundle.cli.options import bundle_argument, say
 
 if TYPE_CHECKING:
@@ -67,10 +67,8 @@ def issue(
     if answer.exit_status == 21:
         say(f"{answer.verdict}: {'; '.join(answer.reasons[:2])}; nothing was written")
         return answer.exit_status
-    if inline:
-        with open_bundle(bundle) as opened:
-            use = used(opened, override, what="an issue", travels=True)
-        use.copied("export", output or "standard output (inline text)")
+    with open_bundle(bundle) as opened:
+        use = used(opened, override, what="an issue", travels=True)
     page = build_page(bundle, answer)
     materials = _materials(bundle, page, snippet, expected, inline=inline)
     bare = materials._replace(inline="")
@@ -80,6 +78,7 @@ def issue(
         checked = without_secrets(
             render_issue(page, materials), redact=redact, but_not=materials.inline
         )
+    note(use, "export", output or "standard output (issue)")
     if output is None:
         click.echo(checked, nl=False)
     else:

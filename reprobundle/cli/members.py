@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reprobundle.cli.data_use import override_option, used
+from reprobundle.cli.data_use import note, override_option, used
 from reprobundle.cli.places import place_argument, reached
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def extract(
         wanted = tuple(paths) or None
         use = used(opened, override, what="extracting", paths=wanted)
         if not into.exists():
-            use.copied("members", into)
+            note(use, "members", into)
         with progress("extracting", opened.size_bytes) as advance:
             write_members(opened, into, paths=wanted, progress=advance)
     click.echo(f"extracted to {into}")
@@ -70,7 +70,7 @@ def cat(*, bundle: Given, download_limit: int | None, path: str, override: str) 
         opened.open(path) as stream,
     ):
         use = used(opened, override, what="printing it", paths=(path,))
-        use.copied("printed", f"standard output ({path})")
+        note(use, "printed", f"standard output ({path})")
         out = sys.stdout.buffer
         while block := stream.read(1 << 20):
             out.write(block)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reprobundle.cli.data_use import used
+from reprobundle.cli.data_use import note, used
 from reprobundle.cli.options import say, size_bytes
 from reprobundle.cli.paths import path_or_address
 from reprobundle.cli.standard_input import bundle_file
@@ -83,7 +83,7 @@ def _fetch(remote: RemoteFile, override: str) -> None:
     # What is no bundle is not fetched; the caller will say so in its own way.
     with suppress(BundleError), open_listing(remote) as listed:
         use = used(listed, override, what="fetching it")
-        use.copied("bundle", f"a nameless temporary file, of {remote.address}")
+        note(use, "bundle", f"a nameless temporary file, of {remote.address}")
         with progress("fetching", listed.size_bytes) as advance:
             remote.progress = advance
             remote.open().fetch_all()

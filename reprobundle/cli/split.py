@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reprobundle.cli.data_use import override_option, used
+from reprobundle.cli.data_use import note, override_option, used
 from reprobundle.cli.options import (
     DESTINATIONS,
     bundle_argument,
@@ -18,6 +18,9 @@ from reprobundle.cli.options import (
 from reprobundle.cli.standard_input import bundle_file
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reprobundle.run.copies import DataUse
     from reprobundle.verify.fit.dividing import Budget
 
 _SUFFIX = ".rpb.zip"
@@ -80,8 +83,8 @@ def split(
     with open_bundle(bundle) as opened:
         use = used(opened, override, what="a split", travels=True)
         moved = moved_members(opened, _budget(destination, most))
-        use.copied("export", first)
-        use.copied("export", rest)
+        note(use, "export", first)
+        note(use, "export", rest)
         split_bundle(opened, moved, first=first, rest=rest)
         taken = sum(opened.members[path].size_bytes for path in moved)
         count = len(opened.members)
@@ -113,7 +116,8 @@ def _budget(destination: str | None, most: int | None) -> Budget:
     type=click.Path(path_type=Path),
     help="The whole bundle; a file that is there is not overwritten.",
 )
-def join(*, parts: tuple[Path, ...], output: Path) -> int:
+@override_option
+def join(*, parts: tuple[Path, ...], output: Path, override: str) -> int:
     """Put the two PARTS of a bundle together, byte for byte as it was.
 
     Every digest is proven first. A part may be - (standard input: a file, or a text
@@ -128,6 +132,7 @@ def join(*, parts: tuple[Path, ...], output: Path) -> int:
         raise click.UsageError(f"{output} exists already: choose another name")
     with ExitStack() as stack:
         files = [stack.enter_context(bundle_file(part)) for part in parts]
+        note(_joined(files, override), "bundle", output)
         if len(files) == 1:
             identifier = whole_copy(files[0], output)
         else:
@@ -137,3 +142,18 @@ def join(*, parts: tuple[Path, ...], output: Path) -> int:
             identifier = join_parts(one, two, output, progress=advance)
     say(f"{output}  {output.stat().st_size:,} bytes, id {identifier}")
     return 0
+
+
+def _joined(files: Sequence[Path], override: str) -> DataUse:
+    """Return the use that is made of the data, by the policy in the part that has it.
+
+    Raises:
+        DataRuleError: The policy is against it, and nobody overrides it.
+    """
+    from reprobundle.format.reader import open_bundle
+    from reprobundle.run.data_rules import POLICY
+
+    with ExitStack() as stack:
+        opened = [stack.enter_context(open_bundle(file)) for file in files]
+        held = [one for one in opened if POLICY not in one.absent]
+        return used((held or opened)[0], override, what="joining it")

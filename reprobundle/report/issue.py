@@ -212,7 +212,7 @@ def _worst_first(judgement: Judgement) -> Sequence[OutputComparison]:
 
 
 def _output(output: OutputComparison, one: ReplayPage) -> tuple[str, ...]:
-    """Return one row: the worst place of an output, or what it is where none differs."""
+    """Return one row: the worst place of an output, or what each side has."""
     worst = max(output.parts, key=_badness, default=None)
     if worst is None or not (worst.outside or worst.worst_index):
         expected = _summary(_of_name(one.reference, output.name))

@@ -99,25 +99,38 @@ class DataUse:
         """
         if self._rules is None:
             return
-        days = self._rules.delete_after_days
         place = str(where.absolute()) if isinstance(where, Path) else where
+        bundles = [one for one in self._earlier() if one.kind == "bundle"]
+        if kind == "bundle" and place in {one.where for one in bundles}:
+            return
         copy = Copy(
             bundle=self._bundle,
             kind=kind,
             where=place,
             made=now(),
             data_class=self._rules.data_class,
-            delete_by="" if days is None else _day_in(days),
+            delete_by=self._last_day(bundles if kind == "bundle" else ()),
             overridden=self.overridden,
         )
-        if kind != "bundle" or place not in {one.where for one in self._earlier()}:
-            _append(copy)
+        _append(copy)
 
     def removed(self, where: Path) -> None:
         """Note that a copy is gone, if it is."""
         for one in self._earlier():
             if one.where == str(where.absolute()) and not one.is_there:
                 _append(msgspec.structs.replace(one, removed=now()))
+
+    def _last_day(self, bundles: Sequence[Copy]) -> str:
+        """Return by when a copy made now has to be gone; empty for never.
+
+        A bundle that lies at another place than before was moved there, or copied:
+        that gives it no more time than the first of `bundles` had.
+        """
+        days = self._rules.delete_after_days if self._rules else None
+        if days is None:
+            return ""
+        known = [one.delete_by for one in bundles if one.is_traced and one.delete_by]
+        return min([*known, _day_in(days)])
 
     def _earlier(self) -> Sequence[Copy]:
         if self._rules is None:

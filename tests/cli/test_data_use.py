@@ -126,13 +126,71 @@ def test_an_export_is_a_copy_that_travels(form, transfer, words, made, tmp_path,
     assert call("cat", path, "inputs/data.csv")[0] == 0
 
 
-@pytest.mark.parametrize("verb", ["issue", "split"])
-def test_what_makes_a_copy_in_another_form_is_an_export(verb, made, tmp_path, call):
+@pytest.mark.parametrize(
+    "how",
+    [("issue",), ("issue", "--inline"), ("split", "--most", "20KB")],
+    ids=lambda how: " ".join(how[:2]),
+)
+def test_what_makes_a_copy_in_another_form_is_an_export(how, made, tmp_path, call):
     path, target = made(transfer="forbidden"), tmp_path / "out"
-    how = {"issue": ("--inline",), "split": ("--most", "20KB")}[verb]
-    status, _, err = call(verb, path, *how, "-o", target)
+    status, _, err = call(how[0], path, *how[1:], "-o", target)
     assert (status, "it forbids any transfer" in err) == (20, True)
     assert not target.exists()
+    assert call("copies")[1].startswith("no copy is known")
+
+
+def test_an_issue_is_noted_as_what_went_out(made, tmp_path, call):
+    path, target = made(delete_after_days=30), tmp_path / "issue.md"
+    assert call("issue", path, "-o", target)[0] == 0
+    assert call("issue", path)[0] == 0
+    noted = json.loads(call("copies", "--json")[1])["here"]
+    assert [one["where"] for one in noted] == [str(target), "standard output (issue)"]
+    assert {one["kind"] for one in noted} == {"export"}
+
+
+def test_what_join_writes_is_asked_for_and_noted(foreign, tmp_path, call):
+    from reprobundle.format.parting import split_bundle
+    from reprobundle.format.reader import open_bundle
+
+    parts = tmp_path / "1.rpb.zip", tmp_path / "2.rpb.zip"
+    with open_bundle(foreign) as opened:
+        split_bundle(opened, ["inputs/data.csv"], first=parts[0], rest=parts[1])
+    whole = tmp_path / "whole.rpb.zip"
+    status, _, err = call("join", *reversed(parts), "-o", whole)
+    assert (status, f"{REFUSED} joining it here" in err) == (20, True)
+    assert not whole.exists()
+    assert call("copies")[1].startswith("no copy is known")
+    status, _, err = call("join", *parts, "-o", whole, "--override-policy", REASON)
+    assert (status, whole.read_bytes()) == (0, foreign.read_bytes())
+    (noted,) = json.loads(call("copies", "--json")[1])["here"]
+    assert (noted["kind"], noted["where"]) == ("bundle", str(whole))
+
+
+def test_a_copy_is_called_noted_only_once_it_is(made, tmp_path, call):
+    path = made(delete_after_days=30)
+    (tmp_path / "there").mkdir()
+    status, _, err = call("extract", path, "--into", tmp_path / "there")
+    assert (status, " is noted in " in err) == (20, False)
+    assert call("copies")[1].startswith("no copy is known")
+    _, _, err = call("extract", path, "--into", tmp_path / "x")
+    assert f"the copy in {tmp_path / 'x'} is noted in " in err
+
+
+def test_a_bundle_that_was_moved_is_the_copy_that_had_to_be_gone(
+    made, tmp_path, call, monkeypatch
+):
+    from reprobundle.run import data_rules
+
+    path = made(delete_after_days=0)
+    assert call("copies", path)[0] == 0
+    (noted,) = json.loads(call("copies", "--json")[1])["here"]
+    moved = path.rename(tmp_path / "moved.rpb.zip")
+    monkeypatch.setattr(data_rules, "today", lambda: "9999-12-31")
+    status, out, _ = call("copies", moved)
+    assert status == 10
+    assert f"bundle in {moved}, made " in out
+    assert f"and OVERDUE: it had to be gone by {noted['delete_by']}" in out
+    assert call("copies")[0] == 10
 
 
 def test_a_copy_past_its_day_ends_with_status_10(made, tmp_path, call, monkeypatch):

@@ -7,6 +7,7 @@ import pytest
 
 from reprobundle.errors import EnvironmentUnusableError
 from reprobundle.format.policy import DataRules
+from reprobundle.run import copies
 from reprobundle.run.copies import DataUse, log_path, read_log
 
 RULES = DataRules(data_class="clinical", delete_after_days=30)
@@ -68,6 +69,22 @@ def test_the_bundle_itself_is_noted_once_and_what_has_no_path_as_words(tmp_path)
     assert bundle.kind == "bundle"
     assert not printed.is_traced
     assert not printed.is_there
+
+
+def test_a_bundle_at_another_place_keeps_the_day_of_the_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(copies, "_day_in", lambda days: "2026-01-31")
+    DataUse("b1", RULES, "").copied("bundle", tmp_path / "b.zip")
+    monkeypatch.setattr(copies, "_day_in", lambda days: "2026-06-30")
+    DataUse("b1", RULES, "").copied("bundle", tmp_path / "moved.zip")
+    DataUse("b1", RULES, "").copied("members", tmp_path / "members")
+    DataUse("b2", RULES, "").copied("bundle", tmp_path / "other.zip")
+    days = {one.where: one.delete_by for one in read_log().copies}
+    assert days == {
+        str(tmp_path / "b.zip"): "2026-01-31",
+        str(tmp_path / "moved.zip"): "2026-01-31",
+        str(tmp_path / "members"): "2026-06-30",
+        str(tmp_path / "other.zip"): "2026-06-30",
+    }
 
 
 def test_without_rules_nothing_is_noted(tmp_path):
