@@ -7,11 +7,12 @@ from pathlib import Path
 import click
 
 from reprobundle.cli.options import bundle_argument
+from reprobundle.cli.paths import local_path
 
 
 @click.command()
 @bundle_argument
-@click.argument("replay_file", type=click.Path(path_type=Path), required=False)
+@click.argument("replay_file", type=local_path, required=False)
 @click.option(
     "--as-reference",
     is_flag=True,

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import click
 
-from reprobundle.cli.options import bundle_argument, destinations_option, json_option
+from reprobundle.cli.options import destinations_option, json_option
+from reprobundle.cli.paths import path_or_standard_input
 from reprobundle.cli.standard_input import bundle_file
 
 
 @click.command()
-@bundle_argument
+@click.argument("bundle", type=path_or_standard_input)
 @destinations_option
 @json_option
 @click.option("-v", "--verbose", is_flag=True, help="Show where each figure is from.")

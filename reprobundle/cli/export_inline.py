@@ -7,17 +7,12 @@ from pathlib import Path
 import click
 
 from reprobundle.cli.data_use import note, override_option, used
-from reprobundle.cli.options import bundle_argument, say
+from reprobundle.cli.options import bundle_argument, deliver, output_option, say
 
 
 @click.command()
 @bundle_argument
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="File to write. [default: standard output]",
-)
+@output_option
 @override_option
 def inline(*, bundle: Path, output: Path | None, override: str) -> int:
     """Write a small bundle as text that can be pasted into an issue.
@@ -32,11 +27,6 @@ def inline(*, bundle: Path, output: Path | None, override: str) -> int:
         use = used(opened, override, what="an export", travels=True)
     text = inline_block(bundle)
     note(use, "export", output or "standard output (inline text)")
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        from reprobundle.format.atomic import write_text
-
-        write_text(output, text)
+    deliver(output, text)
     say(told_size(bundle.name, text))
     return 0

@@ -11,6 +11,8 @@ import click
 from reprobundle.cli.data_use import note, override_option, used
 from reprobundle.cli.options import (
     bundle_argument,
+    deliver,
+    output_option,
     say,
     signers_options,
     stated_signers,
@@ -29,12 +31,6 @@ _tree_option = click.option(
     required=True,
     type=click.Path(path_type=Path),
     help="A new folder, or a new file if it ends in .zip; nothing is overwritten.",
-)
-_file_option = click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="File to write. [default: stdout]",
 )
 _with_bundle_option = click.option(
     "--with-bundle",
@@ -156,7 +152,7 @@ def bagit(
 
 @click.command("in-toto")
 @bundle_argument
-@_file_option
+@output_option
 @click.option(
     "--predicate",
     type=click.Choice(("verdict", "test-result")),
@@ -191,13 +187,13 @@ def in_toto(
             statement = statement_of_tests(what)
         else:
             statement = statement_of_verdict(what)
-        _deliver(output, statement, what.report)
+        _deliver(output, statement.decode(), what.report)
         return what.report.exit_status
 
 
 @click.command("badge")
 @bundle_argument
-@_file_option
+@output_option
 @_expect_option
 @signers_options
 def badge(
@@ -223,7 +219,7 @@ def badge(
         bundle, expect_id=expect_id, signers=stated_signers(signers, revoked, at)
     )
     now = datetime.datetime.now(datetime.timezone.utc)
-    _deliver(output, render_badge(report, now).encode(), report)
+    _deliver(output, render_badge(report, now), report)
     return report.exit_status
 
 
@@ -242,14 +238,7 @@ def _written(output: Path, report: Report) -> str:
     )
 
 
-def _deliver(output: Path | None, content: bytes, report: Report) -> None:
-    if output is None:
-        click.echo(content.decode(), nl=False)
-        return
-    import os
-
-    from reprobundle.format.atomic import replacing
-
-    with replacing(output) as descriptor, os.fdopen(os.dup(descriptor), "wb") as file:
-        file.write(content)
-    say(f"{report.verdict} (exit {report.exit_status}); wrote {output}")
+def _deliver(output: Path | None, text: str, report: Report) -> None:
+    deliver(output, text)
+    if output is not None:
+        say(f"{report.verdict} (exit {report.exit_status}); wrote {output}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reprobundle.cli.data_use import note, override_option, used
-from reprobundle.cli.options import bundle_argument, say
+from reprobundle.cli.options import bundle_argument, deliver, output_option, say
 
 if TYPE_CHECKING:
     from reprobundle.report.issue import Materials
@@ -34,12 +34,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Replace what looks like a secret by its kind instead of refusing.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="File to write. [default: standard output]",
-)
+@output_option
 @override_option
 def issue(
     *,
@@ -79,12 +74,7 @@ def issue(
             render_issue(page, materials), redact=redact, but_not=materials.inline
         )
     note(use, "export", output or "standard output (issue)")
-    if output is None:
-        click.echo(checked, nl=False)
-    else:
-        from reprobundle.format.atomic import write_text
-
-        write_text(output, checked)
+    deliver(output, checked)
     say(f"{len(checked):,} characters, an issue takes 65,536; verify: {answer.verdict}")
     return 0
 

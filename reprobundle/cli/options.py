@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reprobundle.cli.paths import local_path
+from reprobundle.cli.paths import STANDARD, local_path
 
 if TYPE_CHECKING:
     from reprobundle.sign.signers import Signers
@@ -19,6 +19,13 @@ EXIT_INCOMPLETE = 11
 DEVICES = ("as-is", "cpu", "cuda", "mps")
 
 bundle_argument = click.argument("bundle", type=local_path)
+output_option = click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    callback=lambda _context, _parameter, path: None if path == STANDARD else path,
+    help="File to write. [default: - (standard output)]",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 DESTINATIONS = ("github-issue", "pytorch-issue", "zenodo", "huggingface", "paper")
 destinations_option = click.option(
@@ -175,6 +182,20 @@ def say(line: str) -> None:
     from reprobundle.report.text import safe
 
     click.echo(safe(line), err=True)
+
+
+def deliver(output: Path | None, text: str) -> None:
+    """Write a text to a file, whole or not at all; print it where none is named.
+
+    Raises:
+        EnvironmentUnusableError: The file cannot be written.
+    """
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    from reprobundle.format.atomic import write_text
+
+    write_text(output, text)
 
 
 def own_policy(path: Path | None) -> OwnPolicy | None:

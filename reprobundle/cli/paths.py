@@ -11,10 +11,28 @@ if TYPE_CHECKING:
     from reprobundle.remote.address import Address
 
 READERS = "inspect, verify, report, cat and extract"
+STDIN_READERS = "inspect, verify, report, cat, extract, check and join"
+STANDARD = Path("-")
 
 
 def local_path(text: str) -> Path:
-    """Return a path; whoever gives an address is told what can be done with it.
+    """Return a path; whoever gives another place is told what can be done with it.
+
+    Raises:
+        click.UsageError: It is an address, or ``-``.
+        BadCallError: It is an address of a kind that nothing here reads.
+    """
+    path = path_or_standard_input(text)
+    if path == STANDARD:
+        raise click.UsageError(
+            f"only {STDIN_READERS} read - (standard input): make a file of it first, "
+            "reprobundle join - -o BUNDLE"
+        )
+    return path
+
+
+def path_or_standard_input(text: str) -> Path:
+    """Return a path, also ``-``.
 
     Raises:
         click.UsageError: It is an address.
@@ -31,7 +49,7 @@ def local_name(text: str) -> str:
     """Return ``BUNDLE:RUN`` as it is, unless its bundle is an address.
 
     Raises:
-        click.UsageError: It is an address.
+        click.UsageError: It is an address, or ``-``.
         BadCallError: It is an address of a kind that nothing here reads.
     """
     local_path(text)

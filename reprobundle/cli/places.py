@@ -47,7 +47,7 @@ def reached(
 ) -> Iterator[Path | Place]:
     """Give what can be opened: a file here, or the one at the address.
 
-    At the end it says on standard error how much was read from there, whatever
+    At the end it says on standard error how much was fetched from there, whatever
     happened.
 
     Args:
@@ -97,8 +97,8 @@ def _tell(remote: RemoteFile) -> None:
         return
     size = "" if remote.size_bytes is None else f" of {text.size(remote.size_bytes)}"
     requests = text.plural(remote.requests, "request")
-    read = text.size(remote.received_bytes)
-    say(f"read from {remote.address}: {requests}, {read}{size}")
+    got = text.size(remote.received_bytes)
+    say(f"fetched from {remote.address}: {requests}, {got}{size}")
     if remote.size_bytes is not None and remote.requests > 1 and not remote.watched:
         say(
             "NOT CHECKED: whether the file stayed the same between these requests: "

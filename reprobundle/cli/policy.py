@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
 
-from reprobundle.cli.options import bundle_argument, say
+from reprobundle.cli.options import bundle_argument, deliver, output_option, say
 
 
 @click.group()
@@ -17,12 +16,7 @@ def policy() -> None:
 
 @policy.command()
 @bundle_argument
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="Write the policy there instead of printing it.",
-)
+@output_option
 def suggest(*, bundle: Path, output: Path | None) -> int:
     """Derive a policy from the repeat passes and replays of BUNDLE.
 
@@ -30,19 +24,15 @@ def suggest(*, bundle: Path, output: Path | None) -> int:
     the steps, the first rows and a band for the end are proposed instead. The author
     is left open: pack refuses the file until somebody signs it.
     """
-    from reprobundle.format.atomic import replacing
     from reprobundle.format.canonical import encode
     from reprobundle.report.suggested import policy_file
     from reprobundle.verify.suggest import suggest as derive
 
     derived = derive(bundle)
-    data = encode(policy_file(derived, bundle.name))
+    text = encode(policy_file(derived, bundle.name)).decode()
     for note in derived.notes:
         say(note)
-    if output is None:
-        click.echo(data.decode(), nl=False)
-    else:
-        with replacing(output) as descriptor:
-            os.write(descriptor, data)
+    deliver(output, text)
+    if output is not None:
         say(f"written to {output}; add who and why, then pack with --policy")
     return 0

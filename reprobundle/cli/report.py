@@ -10,11 +10,13 @@ import click
 from reprobundle.cli.data_use import override_option
 from reprobundle.cli.options import (
     allow_option,
+    deliver,
     own_policy,
     say,
     signers_options,
     stated_signers,
 )
+from reprobundle.cli.paths import STANDARD
 from reprobundle.cli.places import place_argument, reached
 
 if TYPE_CHECKING:
@@ -48,7 +50,8 @@ STYLES = ("plain", "aec", "aea", "checklist")
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="File to write. [default: the bundle's name with .html; else stdout]",
+    help="File to write, - for standard output. [default: the bundle's name with "
+    ".html; else -]",
 )
 @click.option(
     "--replay-file",
@@ -108,12 +111,12 @@ def report(
         )
         document = _rendered(place, answer, kind, style, replay_file, doi)
         name = place.name.removesuffix(".rpb.zip")
-    if output is None and kind == "html":
+    if output == STANDARD:
+        output = None
+    elif output is None and kind == "html":
         output = Path(f"{name}.html")
-    if output is None:
-        click.echo(document, nl=False)
-    else:
-        _write(output, document)
+    deliver(output, document)
+    if output is not None:
         say(f"{answer.verdict} (exit {answer.exit_status}); wrote {output}")
     return answer.exit_status
 
@@ -144,12 +147,3 @@ def _rendered(
     from reprobundle.report.styles import render_style
 
     return render_style(page, style)
-
-
-def _write(output: Path, document: str) -> None:
-    import os
-
-    from reprobundle.format.atomic import replacing
-
-    with replacing(output) as descriptor, os.fdopen(os.dup(descriptor), "wb") as file:
-        file.write(document.encode())

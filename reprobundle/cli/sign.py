@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
+from reprobundle.cli.paths import local_path
+
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=local_path)
 @click.option(
     "--key",
     type=click.Path(path_type=Path),

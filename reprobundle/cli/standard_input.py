@@ -11,7 +11,8 @@ from typing import BinaryIO
 
 import click
 
-STANDARD_INPUT = Path("-")
+from reprobundle.cli.paths import STANDARD
+
 _ZIP = b"PK\x03\x04"
 _PIECE_BYTES = 1 << 20
 
@@ -24,7 +25,7 @@ def bundle_file(bundle: Path) -> Iterator[Path]:
         InlineTextError: Standard input holds no bundle, or not all of one.
         EnvironmentUnusableError: There is no room for it.
     """
-    if bundle != STANDARD_INPUT:
+    if bundle != STANDARD:
         yield bundle
         return
     from reprobundle.format.atomic import explained

@@ -16,7 +16,7 @@ from reprobundle.pack.overwriting import refuse_overwriting
 from reprobundle.pack.policy import read_policy, with_intent
 from reprobundle.pack.preparation import prepare
 from reprobundle.run.command import DEVICE
-from reprobundle.run.data_rules import rules_of
+from reprobundle.run.data_rules import rules_of, today, when_not
 from reprobundle.run.finished import Assembled
 from reprobundle.run.guarded import guarded_folder
 from reprobundle.run.project import find_project
@@ -49,6 +49,9 @@ def pack(
     policy = with_intent(
         read_policy(options.policy), options.intent, options.metrics, options.roles
     )
+    rules = rules_of(policy)
+    for against in when_not(rules, today()) if rules else ():
+        say(f"policy: {against}; a replay of this bundle needs --override-policy")
     project = find_project(options.working_directory, options.project)
     with guarded_folder("reprobundle-pack-", part_path(options.output)) as folder:
         prepared = prepare(options, project, folder)

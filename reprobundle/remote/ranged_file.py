@@ -113,8 +113,12 @@ class RangedFile:
         self._kept.close()
 
     def _begin(self, download_limit_bytes: int | None) -> int:
+        tail_bytes = TAIL_BYTES
+        if download_limit_bytes is not None:
+            # A server without parts gives all of a file that is no longer than this.
+            tail_bytes = max(1, min(tail_bytes, download_limit_bytes))
         try:
-            return self._fetcher.begin(TAIL_BYTES, self._keep)
+            return self._fetcher.begin(tail_bytes, self._keep)
         except NoPartsError:
             if download_limit_bytes is None:
                 raise

@@ -263,6 +263,19 @@ def test_pack_says_how_to_encrypt_before_it_travels(sealed):
     assert "before it travels: age -r age1q -o x.rpb.zip.age x.rpb.zip" in words
 
 
+def test_pack_says_that_the_last_day_has_passed(project, tmp_path):
+    policy = tmp_path / "policy.json"
+    rules = {"data_class": "clinical", "process_until": "2020-02-29"}
+    policy.write_text(json.dumps({"data": rules}))
+    options = ("--policy", policy, "--offline", "--passes", "measured", "-q")
+    done = reprobundle(
+        *("pack", "-o", tmp_path / "x.rpb.zip", *options, "--", "python", "train.py"),
+        cwd=project,
+    )
+    assert done.status == 0, done.err
+    assert "policy: its data could be processed until 2020-02-29, it is 2" in done.err
+
+
 def test_the_bundle_that_pack_wrote_is_the_first_copy(sealed, call, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(sealed[0].parent / "state"))
     (noted,) = json.loads(call("copies", sealed[0], "--json")[1])["here"]

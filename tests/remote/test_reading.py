@@ -43,9 +43,11 @@ def test_inspect_says_what_it_did_not_check(served, call):
 
 def test_inspect_says_so_also_where_all_bytes_came_along(bundle, call):
     with serving(bundle) as served:
-        _, out, _ = call("inspect", served.url)
+        _, out, err = call("inspect", served.url)
         assert served.asked == ["bytes=-524288"]
-    assert "NOT CHECKED" in out
+    assert "NOT CHECKED, because it was not read" in " ".join(out.split())
+    # Nobody who reads both lines is to take what came along for what was looked at.
+    assert err.startswith(f"fetched from {served.url}: 1 request, ")
 
 
 def test_inspect_as_json_has_what_was_not_checked(served, bundle, call):

@@ -54,6 +54,28 @@ def test_not_more_than_the_stated_limit_is_fetched(length, served, call):
     assert why in one_line(err)
 
 
+def test_a_limit_below_what_is_read_first_is_kept_too(bundle, call):
+    with serving(bundle) as server:
+        server.ranges = "no"
+        status, out, err = call("inspect", server.url, "--download-limit", "10kB")
+        assert (status, out) == (20, "")
+        assert "more than the 10,000 that may be fetched" in one_line(err)
+
+
+def test_a_limit_costs_a_server_of_parts_requests_and_no_answer(bundle, call):
+    with serving(bundle) as server:
+        status, out, _ = call("verify", server.url, "--download-limit", "0")
+        assert (status, "REPRODUCED" in out) == (0, True)
+
+
+def test_a_file_that_is_all_end_comes_whole_from_a_server_without_parts(bundle, call):
+    """It is what was asked for, and a server may answer so (RFC 9110, 14.2)."""
+    with serving(bundle) as server:
+        server.ranges = "no"
+        status, _, err = call("inspect", server.url)
+        assert (status, ": 1 request, " in err) == (0, True)
+
+
 def test_a_download_that_ends_early_is_no_bundle_that_was_cut(served, call):
     served.ranges, served.cut = "no", 90_000
     status, _, err = call("verify", served.url, "--download-limit", "1MB")
