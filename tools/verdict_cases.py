@@ -38,6 +38,7 @@ from reprobundle.format.reader import (
 from reprobundle.format.record import ContentMember, Record
 from reprobundle.format.writer import Source
 from reprobundle.verify.causes.likely import next_change
+from reprobundle.verify.content import attached
 from reprobundle.verify.verify import verify_bundle
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -148,10 +149,11 @@ def _renamed(
     top = f"replays/{replay_id}/"
     data = source.read_unsealed(f"{top}record.json")
     record = decode(data, Record, where="record.json", rule="R-7.2")
-    contents = {
-        stated.name: source.read_unsealed(top + stated.name)
-        for stated in record.members
-    }
+    held = attached(packed, source, replay_id, record)
+    contents = {}
+    for stated in record.members:
+        with held.open_own(stated.name) as file:
+            contents[stated.name] = file.read()
     outputs = []
     for place, output in enumerate(record.outputs):
         own = output
