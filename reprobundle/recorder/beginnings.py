@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from _weakref import ReferenceType
+from contextlib import ExitStack, contextmanager
 
 from .generators import fingerprint
 from .tensor_file import plain_torch
@@ -36,6 +37,11 @@ _WHOLE_BYTES = 4 << 20
 _ALL_BYTES = 32 << 20
 _BLOCKS = 16
 _BLOCK_ELEMENTS = 4096
+
+
+def is_ours(mode: Any) -> bool:
+    """Tell whether a dispatch mode is that of a traced pass."""
+    return type(mode).__module__ == f"{__package__}.operators"
 
 
 class Beginnings:
@@ -82,10 +88,9 @@ class Beginnings:
         """
         if self._stepped or any(known() is module for known in self._modules):
             return
-        if len(self._modules) >= _MOST_MODULES or self.is_disturbed():
+        if len(self._modules) >= _MOST_MODULES or not self._may_read():
             return
-        # No function mode of the user's may see what is done here.
-        with self._torch._C.DisableTorchFunction():
+        with self._unseen():
             self._see_module(module, arguments, named)
 
     def _see_module(self, module: Any, arguments: Any, named: dict[str, Any]) -> None:
@@ -104,10 +109,10 @@ class Beginnings:
     def _see_step(self, optimizer: Any) -> None:
         """Report the parameters of the first optimizer, if no module was seen."""
         self._stepped = True
-        if self._modules or self.is_disturbed():
+        if self._modules or not self._may_read():
             return
         name = self._unique(type(optimizer).__name__)
-        with self._torch._C.DisableTorchFunction():
+        with self._unseen():
             tensors = [
                 self._field(f"{name}/{group}.{place}", "weight", parameter)
                 for group, content in enumerate(optimizer.param_groups)
@@ -117,9 +122,9 @@ class Beginnings:
 
     def see_batch(self, batch: Any) -> None:
         """Report a first batch; further ones are not looked at."""
-        if self.wants_batches and not self.is_disturbed():
+        if self.wants_batches and self._may_read():
             self._batches += 1
-            with self._torch._C.DisableTorchFunction():
+            with self._unseen():
                 tensors = self._fields(self._unique("batch"), "batch", batch)
             self._send(tensors)
 
@@ -135,14 +140,34 @@ class Beginnings:
         would put them into the user's graph; inside a function transform there are no
         values to read; while CUDA captures a graph, no copy may be made.
         """
+        return bool(self._torch._C._len_torch_dispatch_stack()) or self._is_followed()
+
+    def _may_read(self) -> bool:
+        """Tell whether a tensor can be read unseen; our own mode can look away."""
+        stack = self._torch._C._len_torch_dispatch_stack
+        get = self._torch._C._get_dispatch_stack_at
+        foreign = any(not is_ours(get(place)) for place in range(stack()))
+        return not (foreign or self._is_followed())
+
+    def _is_followed(self) -> bool:
         torch = self._torch
         if torch.autograd._profiler_enabled() or torch.jit.is_tracing():
-            return True
-        if torch._C._len_torch_dispatch_stack() > 0:
             return True
         if torch._C._functorch.peek_interpreter_stack() is not None:
             return True
         return self._devices.are_capturing
+
+    @contextmanager
+    def _unseen(self) -> Iterator[None]:
+        """Keep function modes of the user's, and our own mode, from what is done."""
+        with ExitStack() as stack:
+            stack.enter_context(self._torch._C.DisableTorchFunction())
+            if self._torch._C._len_torch_dispatch_stack():
+                # It imports half of torch.fx: only where it is needed.
+                from torch.utils._python_dispatch import _disable_current_modes
+
+                stack.enter_context(_disable_current_modes())
+            yield
 
     def _unique(self, name: str) -> str:
         count = self._names[name] = self._names.get(name, 0) + 1

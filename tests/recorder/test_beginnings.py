@@ -100,6 +100,14 @@ def test_weights_are_those_before_the_first_call(began):
     assert all(len(began[name].fingerprint) == 16 for name in weights)
 
 
+def test_a_traced_pass_tells_the_same_beginning(run, launch, began):
+    traced = launch(["python", "run.py"], {"run.py": SCRIPT}, traced=True)
+    assert (traced.status, traced.troubles()) == (0, []), traced.stderr
+    told = {t.name: t for event in traced.of(Beginning) for t in event.tensors}
+    assert told == began
+    assert traced.stdout.splitlines()[0] == run.stdout.splitlines()[0]
+
+
 def test_first_inputs_and_batches_tell_sizes_and_content(began):
     assert began["Sequential/input/0"].shape == (5, 4)
     assert began["batch/0"].shape == (5, 4)

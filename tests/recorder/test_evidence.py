@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from reprobundle.run.events import Beginning
+
 # The launcher copies the recorder; this stands in for an engineer who adds an observer.
 OBSERVERS = """\
 from _reprobundle_recorder import evidence
@@ -105,6 +107,14 @@ def test_operators_of_other_threads_are_heard(traced):
 def test_what_an_observer_runs_itself_is_not_heard(traced):
     (heard,) = traced[1]
     assert "aten.ones.default" not in {name for name, _, _ in heard}
+
+
+def test_what_the_recorder_reads_of_first_weights_is_not_heard(traced):
+    (event,) = traced[0].of(Beginning)
+    assert all(tensor.l2 is not None for tensor in event.tensors)
+    (heard,) = traced[1]
+    # The norm of a tensor is a product of it with itself.
+    assert "aten.dot.default" not in {name for name, _, _ in heard}
 
 
 def test_an_observer_that_fails_is_reported_and_stops_nobody(traced):
