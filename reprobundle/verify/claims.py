@@ -12,6 +12,7 @@ from reprobundle.format.reader import ReplayFile
 from reprobundle.format.record import STAND_IN, Record
 from reprobundle.verify.checks import finding
 from reprobundle.verify.devices import platform_label
+from reprobundle.verify.ending import is_finished
 from reprobundle.verify.sealed import Sealed
 from reprobundle.verify.verdict import worst
 
@@ -127,25 +128,44 @@ def check_claims(
         reason = "nobody has replayed it"
         yield finding("replayed", "not-checked", reason, advice=advice)
         return
-    yield finding("replayed", "pass", f"{len(chosen)} replay records")
+    yield _replayed(chosen)
     counted = deciding(sealed, chosen)
+    yield from _each_claim(sealed, counted)
+    yield from _disagreement(chosen, judgements, counted)
+
+
+def _replayed(chosen: Sequence[Replay]) -> Finding:
+    """Return whether any record is of a run that came to its end."""
+    finished = sum(is_finished(one.record) for one in chosen)
+    if not finished:
+        reason = "no replay came to its end, so nothing was run again"
+        return finding("replayed", "not-checked", reason, where=chosen[-1].id)
+    others = len(chosen) - finished
+    note = f"; {others} more came to no end" if others else ""
+    return finding("replayed", "pass", f"{finished} replay records{note}")
+
+
+def _each_claim(sealed: Sealed, counted: Sequence[Replay]) -> Iterator[Finding]:
+    """Yield for each claim whether a measured pass of it came to its end."""
     done = {one.record.claim for one in counted}
-    measured = {
-        one.record.claim for one in counted if one.record.pass_name == "measured"
-    }
+    measured = [one.record for one in counted if one.record.pass_name == "measured"]
+    started = {record.claim for record in measured}
+    finished = {record.claim for record in measured if is_finished(record)}
     # A claim that the author states is none that only serves as a stand-in.
     stated = {claim.name for claim in sealed.policy.claims}
     optional = {SMOKE, STAND_IN} - ({STAND_IN} & stated)
     for claim in sealed.claims:
-        if claim in measured:
+        if claim in finished:
             yield finding("claim-replayed", "pass", where=claim)
+        elif claim in started:
+            reason = f"the replay of the claim {claim!r} did not come to its end"
+            yield finding("claim-replayed", "not-checked", reason, where=claim)
         elif claim in done:
             reason = f"of the claim {claim!r} no measured pass was replayed"
             yield finding("claim-replayed", "not-checked", reason, where=claim)
         elif claim not in optional:
             reason = f"the claim {claim!r} was not replayed"
             yield finding("claim-replayed", "not-checked", reason, where=claim)
-    yield from _disagreement(chosen, judgements, counted)
 
 
 def _disagreement(

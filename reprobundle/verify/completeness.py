@@ -24,13 +24,17 @@ _SEEDED_BY = (
     ("numpy", ("numpy.random.seed",)),
     ("torch.cpu", ("torch.manual_seed", "torch.seed")),
 )
-# What seeds a generator of its own.
-_OF_MADE = frozenset(
+# What seeds a generator of its own: one that was made, or a device's. Mapped to the
+# CPU, those of CUDA become nothing at all.
+_OF_ONE_ALONE = frozenset(
     {
         "random.Random",
         "random.Random.seed",
         "numpy.random.default_rng",
         "torch.Generator",
+        "torch.cuda.manual_seed",
+        "torch.cuda.manual_seed_all",
+        "torch.mps.manual_seed",
     }
 )
 
@@ -206,9 +210,9 @@ def _code(reference: Record) -> frozenset[str]:
 def _seeds(reference: Record) -> Finding:
     known = reference.randomness
     calls = tuple(call for call in known.calls if call.is_chosen)
-    # A generator that somebody made and seeded says nothing about the global ones.
-    lent = all(call.function in _OF_MADE for call in calls)
-    if known.seed is not None or (calls and not (lent and _moved(known, calls))):
+    # Such a seed says nothing about the global generators.
+    alone = all(call.function in _OF_ONE_ALONE for call in calls)
+    if known.seed is not None or (calls and not (alone and _moved(known, calls))):
         set_by = "--seed" if known.seed is not None else calls[0].where
         note = f"{len(calls)} calls{_unseeded(known, calls)}"
         return finding("has-seeds", "pass", note, where=set_by)
@@ -224,11 +228,15 @@ def _seeds(reference: Record) -> Finding:
             "no seed was set and no generator moved: nothing random was drawn",
         )
     unsure = "" if known.final else " as far as is known"
+    moved = _moved(known, calls)
+    no_seed = (
+        f"{calls[0].function} does not seed {moved[0]}" if calls else "no seed was set"
+    )
     return finding(
         "has-seeds",
         "warn",
-        f"random numbers were drawn{unsure} and no seed was set{_happened(reference)}",
-        where=moved[0] if (moved := _moved(known, calls)) else drawn[0],
+        f"random numbers were drawn{unsure} and {no_seed}{_happened(reference)}",
+        where=moved[0] if moved else drawn[0],
         advice="set the seeds in the script, or pack with --seed",
     )
 

@@ -118,7 +118,7 @@ EVERY_ITEM: tuple[Item, ...] = (
         "V9",
         "Seeds and generator states were not recorded, and the record does not state "
         "that no generator was loaded; a warning if random numbers were drawn and "
-        "nobody chose a seed.",
+        "nobody chose a seed for them.",
         {**_REQUIRED, **_WARNS},
     ),
     Item("has-versions", "V9", "A version is unknown.", _REQUIRED),
@@ -542,13 +542,13 @@ EVERY_ITEM: tuple[Item, ...] = (
     Item(
         "replayed",
         "V20",
-        "Nobody has replayed the bundle.",
+        "Nobody has replayed the bundle, or no replay came to its end.",
         {"not-checked": _V.NOT_YET_REPLAYED},
     ),
     Item(
         "claim-replayed",
         "V20",
-        "A claim was not replayed.",
+        "A claim was not replayed, or not to its end.",
         {"not-checked": _V.PARTIAL},
     ),
     Item(

@@ -157,7 +157,16 @@ def seeded_by(function):
 
 
 @pytest.mark.parametrize(
-    "function", ["random.Random", "numpy.random.default_rng", "torch.Generator"]
+    "function",
+    [
+        "random.Random",
+        "numpy.random.default_rng",
+        "torch.Generator",
+        # Under --map-device cuda=cpu it becomes nothing.
+        "torch.cuda.manual_seed",
+        "torch.cuda.manual_seed_all",
+        "torch.mps.manual_seed",
+    ],
 )
 def test_a_generator_of_its_own_is_no_seed_for_the_global_one_that_moved(
     bench, function
@@ -165,6 +174,7 @@ def test_a_generator_of_its_own_is_no_seed_for_the_global_one_that_moved(
     report = sealed_with(bench, randomness=seeded_by(function))
     (told,) = found(report, "has-seeds", "warn")
     assert told.where == "torch.cpu"
+    assert f"and {function} does not seed torch.cpu" in told.reason
     rested = msgspec.structs.replace(seeded_by(function), final={"torch.cpu": "00"})
     report = sealed_with(bench, randomness=rested)
     assert found(report, "has-seeds", "pass")

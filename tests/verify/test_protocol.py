@@ -243,6 +243,29 @@ def test_a_known_stop_reason_is_not_run_here(bench, stop):
     assert f"{stop}: why" in reasons(report)
 
 
+STOPPED = Outcome(exit_status=0, completed=False, stop="platform", stop_detail="why")
+
+
+@pytest.mark.parametrize("outcome", [STOPPED, Outcome(exit_status=-2, completed=False)])
+def test_a_replay_that_came_to_no_end_replayed_nothing(bench, outcome):
+    bench.pack().replay(Run({}), outcome=outcome)
+    report = bench.verify()
+    for name, words in (("replayed", "no replay"), ("claim-replayed", "did not come")):
+        (told,) = found(report, name)
+        assert told.outcome == "not-checked"
+        assert words in told.reason
+
+
+def test_of_two_replays_the_one_that_ended_counts_and_the_newest_decides(bench):
+    bench.pack().replay()
+    bench.replay(Run({}), outcome=STOPPED, occasion="1" * 16)
+    report = bench.verify()
+    (told,) = found(report, "replayed", "pass")
+    assert told.reason == "1 replay records; 1 more came to no end"
+    assert found(report, "claim-replayed", "not-checked")
+    assert report.verdict == "NOT RUN HERE"
+
+
 def test_a_stop_on_a_device_names_that_device(bench):
     outcome = Outcome(exit_status=1, stop="memory", stop_detail="80 GB were not enough")
     seen = Devices(observed=("cuda",), fallback="none-possible", reason="x")
