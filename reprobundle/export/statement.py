@@ -68,8 +68,8 @@ def statement_of_tests(what: Verified) -> bytes:
     """Return a statement with the predicate ``test-result``.
 
     Raises:
-        BadCallError: The verdict is no answer, or there is a replay without one: that
-            predicate has no word for it.
+        BadCallError: The verdict is no answer: that predicate has no word for it. A
+            replay without an answer stands in none of its three lists.
     """
     report = what.report
     if report.verdict not in _RESULTS:

@@ -73,6 +73,15 @@ def test_a_warning_that_was_allowed_away_is_not_green(report):
     assert colour(told) != GREEN
 
 
+def test_a_warning_of_a_replay_that_was_allowed_away_is_not_green(report):
+    allowed = finding("large-error", "warn", "as large as the values")
+    allowed = msgspec.structs.replace(allowed, allowed=True)
+    (judged,) = report.judgements
+    judged = msgspec.structs.replace(judged, findings=(*judged.findings, allowed))
+    assert colour(report) == GREEN
+    assert colour(msgspec.structs.replace(report, judgements=(judged,))) != GREEN
+
+
 def test_words_and_status_that_contradict_are_not_green(report):
     assert colour(msgspec.structs.replace(report, exit_status=11)) != GREEN
     assert colour(msgspec.structs.replace(report, bundle="")) != GREEN

@@ -72,6 +72,9 @@ def test_the_bundle_itself_is_noted_once_and_what_has_no_path_as_words(tmp_path)
 
 
 def test_a_bundle_at_another_place_keeps_the_day_of_the_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(copies, "_day_in", lambda days: "2025-12-31")
+    # What was fetched into a nameless file is gone and was never at a place.
+    DataUse("b1", RULES, "").copied("bundle", "a nameless temporary file")
     monkeypatch.setattr(copies, "_day_in", lambda days: "2026-01-31")
     DataUse("b1", RULES, "").copied("bundle", tmp_path / "b.zip")
     monkeypatch.setattr(copies, "_day_in", lambda days: "2026-06-30")
@@ -80,6 +83,7 @@ def test_a_bundle_at_another_place_keeps_the_day_of_the_first(tmp_path, monkeypa
     DataUse("b2", RULES, "").copied("bundle", tmp_path / "other.zip")
     days = {one.where: one.delete_by for one in read_log().copies}
     assert days == {
+        "a nameless temporary file": "2025-12-31",
         str(tmp_path / "b.zip"): "2026-01-31",
         str(tmp_path / "moved.zip"): "2026-01-31",
         str(tmp_path / "members"): "2026-06-30",

@@ -13,6 +13,7 @@ from reprobundle.format.writer import Source
 from reprobundle.run.project import Stage
 from reprobundle.run.secrets import scan
 from reprobundle.run.secrets.gate import Gate
+from reprobundle.run.secrets.issue import without_secrets
 from reprobundle.run.secrets.scan import redacted, scan_bytes, scan_file
 from tests.run.secrets_corpus import SECRETS, TRAPS, expand
 
@@ -31,6 +32,19 @@ def test_a_secret_is_found_by_its_kind_and_line(number, kind, name, snippet):
     found = scan_bytes(name, text if table else b"first line\n" + text)
     assert kind in {place.kind for place in found}
     assert found[0].line == (1 if table else 2)
+
+
+def test_an_issue_is_scanned_before_and_behind_a_bundle_that_is_text():
+    base64 = "QUJD\nREVG\n"
+    for text, line in (
+        (f"x\n{TOKEN}\n{base64}end\n", 2),
+        (f"x\n{base64}end\n{TOKEN}\n", 5),
+    ):
+        with pytest.raises(SensitiveContentError, match=rf"line {line} \("):
+            without_secrets(text, redact=False, but_not=base64)
+        shown = without_secrets(text, redact=True, but_not=base64)
+        assert TOKEN not in shown
+        assert base64 in shown
 
 
 @pytest.mark.parametrize(("number", "name", "snippet"), numbered(TRAPS))
