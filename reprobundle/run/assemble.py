@@ -289,7 +289,8 @@ def _output_remarks(
             id="metric-not-found",
             severity="warning",
             where=name,
-            text="the command printed nothing that matches the metric's pattern",
+            text="nothing that matches the metric's pattern was found in what the "
+            "command printed, within a minute",
         )
         for name in missing_metrics
     ]

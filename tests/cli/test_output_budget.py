@@ -91,6 +91,9 @@ def test_a_replay_is_compared_by_digests_and_places(bundle, language, result, wo
     assert f" {result}" in shown, done.out + done.err
     assert all(one in shown for one in words), shown
     assert alone.stat().st_size < 4_000_000
+    # Of a sample that equals the sealed one a record refers to that.
+    samples = [one for one in zipfile.ZipFile(alone).namelist() if "/samples/" in one]
+    assert bool(samples) is (language != "C.UTF-8")
 
 
 def test_a_budget_that_is_no_size_is_a_bad_call(bundle):
