@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from reprobundle.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from reprobundle.export.verified import Verified
     from reprobundle.format.citation import Citation
     from reprobundle.format.findings import Report
 
@@ -87,7 +89,6 @@ def ro_crate(
     """
     from reprobundle.export.ro_crate import write_ro_crate
     from reprobundle.export.verified import stated_time, verified
-    from reprobundle.report.progress import progress
 
     with verified(
         bundle,
@@ -97,11 +98,8 @@ def ro_crate(
         citation=_read(citation),
         at=stated_time(),
     ) as what:
-        use = used(what.bundle, override, what="an export", travels=True)
-        note(use, "export", output)
-        with progress("writing", what.bundle.size_bytes) as advance:
-            write_ro_crate(what, output, with_bundle=with_bundle, progress=advance)
-        click.echo(_written(output, what.report))
+        write = partial(write_ro_crate, what, output, with_bundle=with_bundle)
+        _write_tree(what, output, write, override)
     return 0
 
 
@@ -133,7 +131,6 @@ def bagit(
     """
     from reprobundle.export.bag import write_bag
     from reprobundle.export.verified import verified
-    from reprobundle.report.progress import progress
 
     with verified(
         bundle,
@@ -142,11 +139,8 @@ def bagit(
         doi=doi,
         citation=_read(citation),
     ) as what:
-        use = used(what.bundle, override, what="an export", travels=True)
-        note(use, "export", output)
-        with progress("writing", what.bundle.size_bytes) as advance:
-            write_bag(what, output, with_bundle=with_bundle, progress=advance)
-        click.echo(_written(output, what.report))
+        write = partial(write_bag, what, output, with_bundle=with_bundle)
+        _write_tree(what, output, write, override)
     return 0
 
 
@@ -231,8 +225,19 @@ def _read(path: Path | None) -> Citation | None:
     return read_citation(path)
 
 
-def _written(output: Path, report: Report) -> str:
-    return (
+def _write_tree(
+    what: Verified, output: Path, write: Callable[..., None], override: str
+) -> None:
+    """Have `write` make `output`, if the rules about data are not against it."""
+    from reprobundle.report.progress import progress
+
+    use = used(what.bundle, override, what="an export", travels=True)
+    if not output.exists():
+        note(use, "export", output)
+    with progress("writing", what.bundle.size_bytes) as advance:
+        write(progress=advance)
+    report = what.report
+    click.echo(
         f"wrote {output} from bundle {report.bundle[:12]}; verdict {report.verdict} "
         f"(exit {report.exit_status})"
     )

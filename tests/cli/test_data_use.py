@@ -126,6 +126,14 @@ def test_an_export_is_a_copy_that_travels(form, transfer, words, made, tmp_path,
     assert call("cat", path, "inputs/data.csv")[0] == 0
 
 
+def test_a_folder_that_was_there_before_is_no_copy(made, tmp_path, call):
+    path, target = made(delete_after_days=30), tmp_path / "there"
+    target.mkdir()
+    status, _, err = call("export", "bagit", path, "-o", target)
+    assert (status, "exists already" in err) == (20, True)
+    assert call("copies")[1].startswith("no copy is known")
+
+
 @pytest.mark.parametrize(
     "how",
     [("issue",), ("issue", "--inline"), ("split", "--most", "20KB")],
