@@ -9,7 +9,7 @@ import pytest
 from reprobundle.format.reader import open_bundle
 
 TRAIN = """\
-import json, torch
+import io, json, torch
 torch.manual_seed(0)
 torch.cuda.manual_seed_all(0)
 device = torch.device("cuda:0")
@@ -21,6 +21,14 @@ loss.backward()
 torch.cuda.synchronize()
 assert x.is_cuda and torch.cuda.is_available()
 assert (x + 1).to("cuda") is not None and x.to(device) is x
+kept = io.BytesIO()
+torch.save(x, kept)
+for where in (None, "cuda", device, x.device, {"cpu": "cuda:0"}):
+    kept.seek(0)
+    loaded = torch.load(kept, map_location=where)
+    assert loaded.is_cuda and loaded.device == x.device, (where, loaded.device)
+kept.seek(0)
+assert not torch.load(kept, map_location="cpu").is_cuda
 json.dump(loss.item(), open("loss.json", "w"))
 """
 
