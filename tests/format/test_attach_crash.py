@@ -219,7 +219,15 @@ def test_what_a_reader_saw_as_new_is_never_undone(before, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "field", [{"offset": 0}, {"anchor": 1 << 62}, {"size": 1}, {"magic": b"X" * 8}]
+    "field",
+    [
+        {"offset": 0},
+        # The size agrees, and yet the manifest would be overwritten.
+        {"offset": 0, "fits": True},
+        {"anchor": 1 << 62},
+        {"size": 1},
+        {"magic": b"X" * 8},
+    ],
 )
 def test_a_journal_with_impossible_numbers_is_not_applied(before, tmp_path, field):
     from blake3 import blake3
@@ -229,6 +237,8 @@ def test_a_journal_with_impossible_numbers_is_not_applied(before, tmp_path, fiel
     path, journal = cut_off(before, tmp_path)
     data = journal.read_bytes()
     magic, offset, size, at, length, digest, _ = _HEADER.unpack(data[: _HEADER.size])
+    if "fits" in field:
+        size = len(data) - _HEADER.size
     fixed = (
         field.get("magic", magic),
         field.get("offset", offset),
@@ -470,3 +480,16 @@ def counting(real, moved, name):
         return result
 
     return call
+
+
+def test_no_larger_manifest_is_read_for_a_journal_than_for_a_bundle(
+    before, tmp_path, monkeypatch
+):
+    from reprobundle.format import limits
+    from reprobundle.format.journal import _HEADER
+
+    path, journal = cut_off(before, tmp_path)
+    length = _HEADER.unpack(journal.read_bytes()[: _HEADER.size])[4]
+    monkeypatch.setattr(limits, "DOCUMENT_BYTES", length - 1)
+    with pytest.raises(StructureError, match="no journal of such a change"):
+        restore_bundle(path)

@@ -41,6 +41,13 @@ def test_a_text_gives_back_the_file_byte_for_byte(text):
     assert decode_inline(text) == INLINE
 
 
+@pytest.mark.parametrize("field", ["name", "id", "blake3", "bytes", "lines"])
+def test_a_field_of_another_name_is_refused(text, field):
+    renamed = text.replace(f"\n{field} ", "\nother ", 1)
+    with pytest.raises(InlineTextError, match=f"'{field}' and its value are due"):
+        decode_inline(renamed)
+
+
 def test_the_same_file_gives_the_same_text(text):
     assert encode_inline(INLINE) == text
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprobundle.errors import UnsafeNameError
+from reprobundle.errors import LimitError, UnsafeNameError
+from reprobundle.format import limits
 from reprobundle.format.names import check_name, check_names, twin_key
 
 UNSAFE = {
@@ -160,3 +161,11 @@ def test_a_folder_of_another_zip_program_is_called_that():
         check_names(["README.txt", "inputs/"])
     assert caught.value.rule == "R-5.2"
     assert "use the original file" in caught.value.advice
+
+
+def test_names_lie_in_no_more_folders_than_are_allowed(monkeypatch):
+    monkeypatch.setattr(limits, "FOLDER_COUNT", 3)
+    check_names(["a/b/x", "a/c/x"])
+    with pytest.raises(LimitError, match="more than 3 folders") as raised:
+        check_names(["a/b/x", "a/c/x", "d/x"])
+    assert raised.value.rule == "R-5.7"

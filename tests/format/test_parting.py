@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from functools import partial
 
 import pytest
 
@@ -20,7 +21,9 @@ from reprobundle.format.integrity import check_digests
 from reprobundle.format.parting import join_parts, split_bundle, whole_copy
 from reprobundle.format.reader import extract, open_bundle
 from reprobundle.format.writer import Source, write_bundle
+from tests.conformance import container_files
 from tests.format.conftest import make_sources
+from tests.format.forge import Forged
 
 MOVED = ("inputs/noise.bin", "inputs/metrics.csv", "runs/1/outputs/y.txt")
 
@@ -138,10 +141,57 @@ def test_parts_of_two_splits_of_one_bundle_are_not_joined(parts, bundle_path, tm
         split_bundle(
             bundle, MOVED[:1], first=tmp_path / "o1.zip", rest=tmp_path / "o2.zip"
         )
-    with pytest.raises(BundleError):
+    with pytest.raises(StructureError, match="lies in neither"):
         join_parts(parts[0], tmp_path / "o2.zip", tmp_path / "whole.rpb.zip")
-    with pytest.raises(BundleError):
+    with pytest.raises(StructureError, match="lie in both parts"):
         join_parts(tmp_path / "o1.zip", parts[1], tmp_path / "whole.rpb.zip")
+
+
+def test_an_altered_member_is_not_joined(parts, tmp_path):
+    data = parts[0].read_bytes()
+    assert data.count(b"print('hello')") == 1
+    parts[0].write_bytes(data.replace(b"print('hello')", b"print('HELLO')"))
+    with pytest.raises(DigestError, match=r"train\.py"):
+        join_parts(parts[0], parts[1], tmp_path / "whole.rpb.zip")
+    assert not (tmp_path / "whole.rpb.zip").exists()
+
+
+MEMORY = "runs/1/memory.json"
+TARGET = "project/a.py"
+
+
+@pytest.mark.parametrize(
+    ("absent", "changes", "message"),
+    [
+        ((MEMORY,), {"bundle": "0" * 64}, "of bundle 000000000000"),
+        ((MEMORY, TARGET), {}, "not in its order"),
+        ((MEMORY,), {"absent": [MEMORY, "z.txt"]}, "does not list"),
+        ((MEMORY,), {"other": None}, "names the other one"),
+        ((MEMORY,), {"number": 2}, "names the other one"),
+        ((), {}, "absent"),
+        ((MEMORY,), {"absent": [TARGET, MEMORY]}, "lies in the other part"),
+    ],
+)
+def test_a_part_that_says_what_is_not_so_is_refused(tmp_path, absent, changes, message):
+    path = tmp_path / "part.rpb.zip"
+    if "number" in changes:
+        other = {"name": "rest.rpb.zip", "size_bytes": 9, "blake3": "0" * 64}
+        changes = {**changes, "other": other}
+    path.write_bytes(container_files.part(*absent, **changes))
+    with pytest.raises(BundleError, match=message):
+        open_bundle(path)
+
+
+def test_a_large_part_json_has_to_start_aligned(tmp_path, monkeypatch):
+    other = {"name": "x" * 20_000, "size_bytes": 9, "blake3": "0" * 64}
+    path = tmp_path / "part.rpb.zip"
+    path.write_bytes(container_files.part(MEMORY, other=other))
+    open_bundle(path).close()
+    unpadded = partial(Forged, local_extra=b"")
+    monkeypatch.setattr(container_files, "Forged", unpadded)
+    path.write_bytes(container_files.part(MEMORY, other=other))
+    with pytest.raises(StructureError, match="not a multiple of 64"):
+        open_bundle(path)
 
 
 def test_one_part_twice_or_a_whole_one_is_a_bad_call(parts, bundle_path, tmp_path):
@@ -162,6 +212,14 @@ def test_a_copy_of_one_part_alone_is_refused(parts, bundle_path, tmp_path):
         whole_copy(parts[0], tmp_path / "whole.rpb.zip")
     whole_copy(bundle_path, tmp_path / "whole.rpb.zip")
     assert (tmp_path / "whole.rpb.zip").read_bytes() == bundle_path.read_bytes()
+
+
+def test_an_altered_bundle_is_not_copied(bundle_path, tmp_path):
+    data = bundle_path.read_bytes()
+    bundle_path.write_bytes(data.replace(b"print('hello')", b"print('HELLO')"))
+    with pytest.raises(DigestError, match=r"train\.py"):
+        whole_copy(bundle_path, tmp_path / "whole.rpb.zip")
+    assert not (tmp_path / "whole.rpb.zip").exists()
 
 
 def test_unzip_puts_the_parts_together(parts, tmp_path):
