@@ -233,10 +233,9 @@ def _output(output: OutputComparison, one: ReplayPage) -> tuple[str, ...]:
     )
 
 
-def _badness(part: ArrayComparison) -> tuple[int, bool, float]:
+def _badness(part: ArrayComparison) -> tuple[int, float]:
     """Return by what the worst part of an output is found."""
-    error = part.max_abs if isinstance(part.max_abs, float) else 0.0
-    return part.outside, bool(part.worst_index), error
+    return part.outside, part.max_abs if isinstance(part.max_abs, float) else 0.0
 
 
 def _of_name(side: Side | None, name: str) -> Output | None:

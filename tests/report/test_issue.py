@@ -108,6 +108,10 @@ def test_of_a_part_it_names_join_and_replays_the_whole_only(page, part, inline, 
     assert f"| part | {part.number} of 2" in text
 
 
+def test_of_a_whole_bundle_there_is_nothing_to_join(page):
+    assert "reprobundle join" not in render_issue(page, Materials())
+
+
 def test_only_the_measured_pass_of_a_replay_is_shown(page):
     assert len(page.replays) == 2
     assert render_issue(page, Materials()).count("| ended with |") == 1

@@ -12,8 +12,9 @@ from reprobundle.errors import BadCallError
 from reprobundle.format.citation import Citation, citation_facts
 from reprobundle.format.destinations import DESTINATIONS, Limit
 from reprobundle.format.fit_report import FitFinding, Offer
+from reprobundle.format.parting import split_bundle
 from reprobundle.format.reader import open_bundle
-from reprobundle.format.record import Remark
+from reprobundle.format.record import FileRead, Remark, WithheldFile
 from reprobundle.format.writer import Source, write_bundle
 from reprobundle.verify.fit.check import _chosen, check_fit
 from reprobundle.verify.fit.measures import _MEASURES, measure
@@ -21,6 +22,9 @@ from reprobundle.verify.fit.subject import TEXT_BYTES, Subject
 from tests.verify.builder import ENVIRONMENT, Bench, Run
 
 ROOT = Path(__file__).parents[2]
+
+
+FILE = {"size_bytes": 9, "blake3": "a" * 64}
 
 
 def limit(name, most=None, *, refuses=True):
@@ -146,6 +150,29 @@ def test_what_was_fetched_is_not_contained(tmp_path):
     assert "network" in found.got
 
 
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"reads": (FileRead(path="external:1/w", origin="~/w", **FILE),)}, "~/w"),
+        ({"withheld": (WithheldFile(name="private.csv", **FILE),)}, "private.csv"),
+    ],
+)
+def test_what_the_bundle_does_not_hold_is_not_contained(changes, name, tmp_path):
+    bench = Bench(tmp_path, reference=Run(changes=changes)).pack()
+    with open_bundle(bench.path) as bundle:
+        found = measure(Subject(bundle), limit("self-contained", refuses=False))
+    assert (found.outcome, found.got) == ("warn", f"not in the bundle: {name}")
+
+
+def test_what_lies_in_the_other_part_is_not_contained(tmp_path):
+    first, rest = tmp_path / "1.rpb.zip", tmp_path / "2.rpb.zip"
+    with open_bundle(Bench(tmp_path).pack().path) as bundle:
+        split_bundle(bundle, ["inputs/data.csv"], first=first, rest=rest)
+    with open_bundle(first) as part:
+        found = measure(Subject(part), limit("self-contained", refuses=False))
+    assert (found.outcome, found.got) == ("warn", "in the other part: inputs/data.csv")
+
+
 def test_a_stated_licence_counts_and_a_stated_doi_is_still_not_checked(tmp_path):
     stated = citation_facts(
         Citation(doi="10.5281/zenodo.1", licenses=("MIT",)), "stated by a test"
@@ -179,6 +206,8 @@ def test_offers_are_taken_largest_first_until_they_are_enough():
     assert enough
     _, enough = _chosen(found, measure_of(2002, most=1000))
     assert not enough
+    # How much too large it is, nobody knows: nothing is known to be enough.
+    assert _chosen(found, measure_of(None, most=1000)) == (tuple(found), False)
 
 
 def measure_of(measured, most):
