@@ -77,6 +77,16 @@ def test_results_that_agree_show_the_value_of_both_sides(tmp_path):
     assert float(apart[1]) == pytest.approx(moved, rel=1e-3)
 
 
+def test_of_parts_that_agree_the_one_farthest_apart_is_shown(tmp_path):
+    expected, got = b"a,b\n0.5,0.25\n", b"a,b\n0.5,0.2500001\n"
+    bench = Bench(tmp_path, reference=Run({**OUTPUTS, "out/t.csv": expected})).pack()
+    bench.replay(Run({**OUTPUTS, "out/t.csv": got}))
+    text = render_issue(build_page(bench.path, bench.verify()), Materials())
+    place, *sides, _, _ = row_of(text, "out/t.csv")
+    assert place.startswith("`out/t.csv#b")
+    assert [float(one.strip("`")) for one in sides] == [0.25, 0.2500001]
+
+
 def test_results_of_equal_bytes_show_what_each_side_has(tmp_path):
     bench = Bench(tmp_path).pack()
     bench.replay(Run(dict(OUTPUTS)))
