@@ -24,7 +24,8 @@ from tests.verify.builder import ENVIRONMENT, Bench, Run
 ROOT = Path(__file__).parents[2]
 
 
-FILE = {"size_bytes": 9, "blake3": "a" * 64}
+PINNED = FileRead(path="external:1/w", origin="~/w", size_bytes=9, blake3="a" * 64)
+PRIVATE = WithheldFile(name="private.csv", size_bytes=9, blake3="a" * 64)
 
 
 def limit(name, most=None, *, refuses=True):
@@ -153,8 +154,8 @@ def test_what_was_fetched_is_not_contained(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "name"),
     [
-        ({"reads": (FileRead(path="external:1/w", origin="~/w", **FILE),)}, "~/w"),
-        ({"withheld": (WithheldFile(name="private.csv", **FILE),)}, "private.csv"),
+        ({"reads": (PINNED,)}, "~/w"),
+        ({"withheld": (PRIVATE,)}, "private.csv"),
     ],
 )
 def test_what_the_bundle_does_not_hold_is_not_contained(changes, name, tmp_path):
