@@ -51,6 +51,12 @@ def test_the_integrity_of_a_part_is_not_intact(bench, split):
     assert (report.verdict, report.exit_status) == ("INCOMPLETE", 11)
 
 
+def test_a_memory_log_in_the_other_part_is_none_that_was_looked_at(bench, split):
+    bench.pack()
+    split("runs/1/memory.json")
+    assert not found(bench.verify(), "has-memory-log", "pass")
+
+
 def test_no_option_takes_the_gap_away(bench, split):
     bench.pack().replay()
     split()
