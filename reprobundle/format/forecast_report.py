@@ -195,7 +195,7 @@ class ForecastReport(
         torch: Version of the table.
         ran_with: Version of torch that ran here.
         steered: Whether operators ran on tensors that the script moved to its device;
-            if not, all operators count and nothing is certain.
+            if not, whether MPS is asked for is unknown, and all operators count as if.
         steps: Optimizer steps made.
         operators: All operators, the worst first.
         float64: Places that raise on MPS.

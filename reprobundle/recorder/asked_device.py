@@ -111,20 +111,27 @@ class AskedByValue(AskedInSource):
         """Tell whether it is MPS; torch itself sees the CPU in its place."""
         if self._named.names(wanted):
             return True
-        return _is_torchs(calling_frame()) and super().is_goal(wanted)
+        return self._is_left_open(calling_frame()) and super().is_goal(wanted)
 
     def is_made_by(self, wanted: Any, frame: FrameType) -> bool:
         """Tell whether it is MPS; torch itself sees the CPU in its place."""
         if self._named.names(wanted):
             return True
-        return _is_torchs(frame) and super().is_made_by(wanted, frame)
+        return self._is_left_open(frame) and super().is_made_by(wanted, frame)
 
     def is_made_by_operator(self) -> bool:
         """Tell whether the call names MPS."""
         asked = self._named.asked_now()
         if asked is not None and (asked or not _is_torchs(calling_frame())):
             return asked
-        return super().is_made_by_operator()
+        return self._named.was_asked and super().is_made_by_operator()
+
+    def _is_left_open(self, frame: FrameType | None) -> bool:
+        """Tell whether only the source tells: torch's own call, and MPS was asked for.
+
+        Where nothing ever asked for it, nothing of torch's is made there.
+        """
+        return self._named.was_asked and _is_torchs(frame)
 
     def default(self) -> Any:
         """Return the device that the last call of torch was made for."""

@@ -42,6 +42,9 @@ class NamedMps(Observer):
         session: Where it is told what a Mac would do otherwise.
         holds: Tells whether a tensor counts as the device's.
         dry: Whether fake tensors stand for all.
+
+    Attributes:
+        was_asked: Whether a call of this process ever named MPS.
     """
 
     name = "mps by name"
@@ -58,6 +61,7 @@ class NamedMps(Observer):
         self._special: dict[Any, Callable[[Function, Arguments, Named], Any]] = {}
         self._makers: frozenset[Any] = frozenset()
         self._now = threading.local()
+        self.was_asked = False
 
     def start(self, torch: Any) -> None:
         """Stand between the script and torch, which was just imported."""
@@ -101,8 +105,11 @@ class NamedMps(Observer):
     def names(self, device: Any) -> bool:
         """Tell whether a text or a ``torch.device`` is MPS."""
         if isinstance(device, str):
-            return is_name_of("mps", device)
-        return isinstance(device, self._torch.device) and device.type == "mps"
+            is_mps = is_name_of("mps", device)
+        else:
+            is_mps = isinstance(device, self._torch.device) and device.type == "mps"
+        self.was_asked = self.was_asked or is_mps
+        return is_mps
 
     def asked_now(self) -> bool | None:
         """Tell whether the running call of this thread names MPS; None if no device."""

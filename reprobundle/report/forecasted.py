@@ -154,11 +154,22 @@ def _verdict(report: ForecastReport, screen: Screen) -> list[Line]:
     if report.exit_status == EXIT_BLOCKED:
         said = f"BLOCKED BY {', '.join(_blockers(report)) or 'memory'}"
         return paragraph(screen, "FORECAST", said, style="strong bad")
+    if not report.steered:
+        return paragraph(screen, "FORECAST", _not_asked(report), style="strong warn")
     if report.exit_status:
         said = "NOT WHOLE: nothing that was seen blocks, but not everything was seen"
         return paragraph(screen, "FORECAST", said, style="strong warn")
     said = "NOTHING FOUND THAT BLOCKS; only a run on a Mac shows more"
     return paragraph(screen, "FORECAST", said, style="strong")
+
+
+def _not_asked(report: ForecastReport) -> str:
+    there = ", ".join(_blockers(report)) or "nothing that was seen"
+    return (
+        "UNKNOWN: this run asked for no MPS; had it, it would be blocked by "
+        f"{there}. Write {{device}} where the command takes its device, such as "
+        "--device {device}"
+    )
 
 
 def _blockers(report: ForecastReport) -> Iterator[str]:

@@ -209,12 +209,63 @@ def test_a_lower_bound_never_says_that_a_run_fits():
     assert len(memory_fits(1, None)) == 5
 
 
-def test_a_script_that_moves_nothing_leaves_nothing_certain(tmp_path):
-    (tmp_path / "a.py").write_text("import torch\ntorch.mode(torch.ones(3))\n")
-    report = forecast(typed(("python", "a.py"), tmp_path, variables()))
+CUDA_OR_CPU = """import torch
+device = "cuda" if torch.cuda.is_available() else "cpu"
+"""
+DEFAULT_CPU = """import argparse, torch
+parser = argparse.ArgumentParser()
+parser.add_argument("--device", default="cpu")
+device = parser.parse_args().device
+"""
+# One operator without a kernel, and float64; both are in order on a CPU.
+WORK = """model = torch.nn.Linear(4, 2, device=device).to(device)
+x = torch.randn(3, 4, device=device)
+model(x).sum().backward()
+torch.mode(x.double())
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import torch\ntorch.mode(torch.ones(3))\n",
+        CUDA_OR_CPU + WORK,
+        "# runs on mps some day\n" + CUDA_OR_CPU + WORK,
+        DEFAULT_CPU + WORK,
+        DEFAULT_CPU + "choices = ['cpu', 'cuda', 'mps']\n" + WORK,
+    ],
+)
+def test_a_run_that_never_asks_for_mps_is_told_as_that(text, tmp_path):
+    (tmp_path / "a.py").write_text(text)
+    argv = ("python", "a.py")
+    report = forecast(typed(argv, tmp_path, variables()), ForecastOptions(torch="2.13"))
     assert not report.steered
-    assert {one.certainty for one in report.operators} == {"likely"}
-    assert "moves nothing" in report.not_covered[0]
+    assert {one.certainty for one in report.operators} == {"unknown"}
+    assert report.float64 == ()
+    assert report.exit_status == 11
+    assert "whether MPS is asked for at all" in report.not_covered[0]
+    shown = " ".join(render_forecast(report).split())
+    assert "FORECAST UNKNOWN: this run asked for no MPS" in shown
+    assert "it would be blocked by 1 operator without a kernel" in shown
+    assert "certain" not in shown.replace("inputs certain", "")
+
+
+def test_the_same_script_that_is_told_its_device_asks_for_it(tmp_path):
+    (tmp_path / "a.py").write_text(DEFAULT_CPU + WORK)
+    argv = ("python", "a.py", "--device", "{device}")
+    report = forecast(typed(argv, tmp_path, variables()), ForecastOptions(torch="2.13"))
+    assert (report.steered, report.exit_status) == (True, 10)
+    assert [one.certainty for one in report.float64] == ["certain"]
+
+
+def test_a_library_that_looks_for_mps_by_itself_finds_it(tmp_path):
+    """As accelerate does; the command and the project name nothing."""
+    (tmp_path / "a.py").write_text(
+        "import torch\nhere = torch.accelerator.current_accelerator()\n"
+        "torch.mode(torch.ones(3).to(here))\n"
+    )
+    report = forecast(typed(("python", "a.py"), tmp_path, variables()))
+    assert (report.steered, report.exit_status) == (True, 10)
 
 
 def test_the_command_of_a_bundle_is_run_after_consent_alone(packed, capsys):

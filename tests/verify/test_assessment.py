@@ -189,6 +189,12 @@ def test_a_forecast_of_what_mps_lacks_says_what_to_change(tmp_path, told):
     assert (advice.rule, advice.choice) == ("replaceable", "refactor")
 
 
+def test_a_forecast_of_a_run_without_mps_proves_nothing(tmp_path):
+    told = forecast(steered=False, exit_status=11)
+    got = Mac(calls=0, forecast=told).assessed(tmp_path)
+    assert answers(got)["replaceable"] == "unknown"
+
+
 def test_a_dry_forecast_proves_nothing(tmp_path):
     told = forecast(operators=(MISSING,), mode="dry", exit_status=10)
     got = Mac(calls=0, forecast=told).assessed(tmp_path)

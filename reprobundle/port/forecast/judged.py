@@ -65,7 +65,8 @@ def judge_operators(
     Args:
         rows: As recorded, those that count only.
         table: Of the target version.
-        steered: Whether it is known that they ran on the device's tensors.
+        steered: Whether they ran on the device's tensors; if not, nobody knows whether
+            MPS is asked for them.
     """
     by_name: dict[str, list[SteeredOperatorEvent]] = {}
     for row in rows:
@@ -87,14 +88,14 @@ def _judged(
         other = "linalg_svd"
     place: Place = table.placement(f"aten.{other}.default" if other else name)
     note = _NOTES.get(place, "")
-    certainty: Certainty = "certain" if steered and not other else "likely"
+    certainty: Certainty = "likely" if other else "certain"
     if other in ON_MPS.values():
         note = f"a choice of the CPU; MPS is asked for {other}"
-    if place == "unknown":
-        certainty = "unknown"
-    elif place == "native" and base in table.detours:
+    if place == "native" and base in table.detours:
         place, certainty = "detour", "likely"
         note = f"its kernel may leave for the CPU: {table.detours[base]}"
+    if place == "unknown" or not steered:
+        certainty = "unknown"
     return ForecastOperator(
         operator=name,
         on_mps=other,

@@ -136,10 +136,13 @@ def with_status(report: ForecastReport, *, asked_memory: bool) -> ForecastReport
 
 
 def _blocked(report: ForecastReport) -> bool:
-    """Tell whether something raises, runs on the CPU, or is wrong for certain."""
+    """Tell whether something raises, runs on the CPU, or is wrong for certain.
+
+    Where MPS was never asked for, no operator is known to come there.
+    """
     return (
         not report.operators
-        or any(is_refused(one) for one in report.operators)
+        or (report.steered and any(is_refused(one) for one in report.operators))
         or bool(report.float64)
         or any(one.kind == "mixed-devices" for one in report.crossings)
         or any(one.certainty == "certain" for one in report.kernels)
@@ -224,8 +227,10 @@ def _gaps(
         yield f"what depends on values that were invented at {told}"
     if not steered:
         yield (
-            "which operators are the device's: the script moves nothing to a device "
-            "that it is told, so all of them count, and memory and float64 do not"
+            "whether MPS is asked for at all: nothing was moved to or made on a device "
+            "that the command is told ({device}) or a call names (mps), so on a Mac it "
+            "may stay on the CPU; all operators count as if it did not, memory and "
+            "float64 do not count"
         )
     found = [
         one.reason

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from reprobundle.run.command import DEVICE
+
 # Where a program may have its device from: code and settings.
 _SUFFIXES = frozenset(
     {".py", ".ipynb", ".yaml", ".yml", ".json", ".toml", ".ini", ".cfg", ".sh"}
@@ -14,6 +16,11 @@ _MOST_BYTES = 4 << 20
 # `nvidia-cuda-mps-control` is another MPS.
 _WORD = re.compile(rb"(?<![A-Za-z0-9_-])mps(?![A-Za-z0-9_-])")
 _DEVICE = re.compile(r"mps(:\d+)?")
+
+
+def takes_device(argv: Iterable[str]) -> bool:
+    """Tell whether a command is told its device: whether ``{device}`` stands in it."""
+    return any(DEVICE in word for word in argv)
 
 
 def names_mps(folder: Path, argv: Iterable[str], variables: Mapping[str, str]) -> bool:

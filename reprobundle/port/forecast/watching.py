@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from reprobundle.port.forecast.naming import names_mps
+from reprobundle.port.forecast.naming import names_mps, takes_device
 from reprobundle.port.forecast.subject import Subject
 from reprobundle.run.command import run_environment, runnable_argv
 from reprobundle.run.events import EventFile, read_events
@@ -75,8 +75,10 @@ def _run(
     scratch = folder / "project"
     subject.fill(scratch)
     command = subject.command
-    named = names_mps(
-        scratch, command.argv, {**subject.variables, **command.environment}
+    variables = {**subject.variables, **command.environment}
+    # Without a word for its device in the command, only a call can ask for MPS.
+    named = not takes_device(command.argv) or names_mps(
+        scratch, command.argv, variables
     )
     session = make_session(
         folder / "session",

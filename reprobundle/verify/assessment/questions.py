@@ -64,6 +64,8 @@ def can_be_changed(case: Case) -> Answer:
         return unknown("the sources were not scanned", SCAN)
     if forecast is None and not reproduced_on_mps(case):
         return unknown("nobody forecast its operators on MPS", FORECAST)
+    if forecast is not None and not forecast.steered and not reproduced_on_mps(case):
+        return unknown("the command that was forecast asked for no MPS", FORECAST)
     return no("neither scan nor forecast, nor a run on MPS, names a place to change")
 
 
