@@ -20,20 +20,47 @@ from reprobundle.run.watch import is_python
 PROJECT = "{project}"
 DEVICE = "{device}"
 
-# Settings that change numbers, or what a memory log means, and mean the same on every
-# machine: a replay sets them to what the reference had.
+# Settings that change numbers, or what a memory log means: a replay sets them to what
+# the reference had. One that names a unit of another processor is passed over by the
+# library that reads it. Every variable that `verify` grades as known to change numbers
+# is here, for otherwise no replay could agree with the reference.
 NUMERIC_VARIABLES = (
     "PYTHONHASHSEED",
     "OMP_NUM_THREADS",
+    "OMP_DYNAMIC",
+    "OMP_SCHEDULE",
+    "KMP_DETERMINISTIC_REDUCTION",
     "MKL_NUM_THREADS",
+    "MKL_DYNAMIC",
+    "MKL_CBWR",
+    "MKL_ENABLE_INSTRUCTIONS",
     "OPENBLAS_NUM_THREADS",
+    "OPENBLAS_CORETYPE",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "TORCH_NUM_THREADS",
+    "NPY_DISABLE_CPU_FEATURES",
     "CUBLAS_WORKSPACE_CONFIG",
     "ATEN_CPU_CAPABILITY",
     "ONEDNN_DEFAULT_FPMATH_MODE",
+    "ONEDNN_MAX_CPU_ISA",
+    "DNNL_MAX_CPU_ISA",
     "NVIDIA_TF32_OVERRIDE",
+    "NCCL_ALGO",
+    "NCCL_PROTO",
     "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+    "TORCH_BLAS_PREFER_CUBLASLT",
+    "TORCH_CUDNN_V8_API_DISABLED",
+    "TORCH_LINALG_PREFER_CUSOLVER",
+    "PYTORCH_TUNABLEOP_ENABLED",
+    "PYTORCH_JIT",
+    "TORCH_COMPILE_DISABLE",
+    "TORCHDYNAMO_DISABLE",
     "PYTORCH_ENABLE_MPS_FALLBACK",
+    "PYTORCH_MPS_DISABLE_PREFILL_ATTENTION",
     "PYTORCH_MPS_FAST_MATH",
+    "PYTORCH_MPS_METAL_VERSION",
     "PYTORCH_MPS_PREFER_METAL",
     "PYTORCH_MPS_HIGH_WATERMARK_RATIO",
     "PYTORCH_MPS_LOW_WATERMARK_RATIO",

@@ -92,6 +92,24 @@ def ids(case):
             "reprobundle replay a.rpb.zip --set fast_math=false",
         ),
         (
+            "env.OPENBLAS_CORETYPE",
+            ("Haswell", "(unset)"),
+            "blas",
+            "reprobundle replay a.rpb.zip --set OPENBLAS_CORETYPE=Haswell",
+        ),
+        (
+            "env.NPY_DISABLE_CPU_FEATURES",
+            ("AVX512F", "(unset)"),
+            "cpu-capability",
+            "reprobundle replay a.rpb.zip --set NPY_DISABLE_CPU_FEATURES=AVX512F",
+        ),
+        (
+            "env.VECLIB_MAXIMUM_THREADS",
+            ("2", "(unset)"),
+            "threads",
+            "reprobundle replay a.rpb.zip --set VECLIB_MAXIMUM_THREADS=2",
+        ),
+        (
             "randomness.draws.torch.cpu",
             ("aa", "bb"),
             "generators",
@@ -288,6 +306,7 @@ FIRES = {
     "tf32": because_of("torch.matmul_precision", "highest", "medium"),
     "autocast": because_of("torch.default_dtype", "float32", "bfloat16"),
     "kernel-choice": because_of("torch.cudnn.benchmark", "False", "True"),
+    "compiler": because_of("env.TORCH_COMPILE_DISABLE", "1", "(unset)"),
     "attention": because_of("torch.sdp.flash", "True", "False"),
     "hash-seed": because_of("env.PYTHONHASHSEED", "0", "7"),
     "torch-version": because_of("torch.version"),
@@ -384,6 +403,16 @@ def test_a_replay_on_mps_is_repeated_where_nothing_explains_it(case):
     moved = with_part(case._replace(reference=reference, replay=replay))
     (cause,) = likely_causes(moved)
     assert cause.command == "reprobundle replay a.rpb.zip --repeat 3"
+
+
+def test_a_switch_of_torch_is_not_proposed_where_torch_was_not_loaded(case):
+    bare = {name: ENVIRONMENT[name] for name in ("python.version", "machine.model")}
+    replay = msgspec.structs.replace(case.replay, environment=bare)
+    (cause,) = likely_causes(with_part(case._replace(replay=replay)))
+    assert (cause.id, cause.command) == (
+        "not-repeatable",
+        "reprobundle replay a.rpb.zip --repeat 3",
+    )
 
 
 def test_kept_draws_are_taken_where_the_reference_has_them(case):

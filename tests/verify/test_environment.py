@@ -2,6 +2,8 @@ import msgspec
 import pytest
 
 from reprobundle.format.record import Fact, Randomness
+from reprobundle.recorder.variables import VARIABLES
+from reprobundle.run.command import NUMERIC_VARIABLES
 from reprobundle.verify.environment import (
     NUMERIC_FACTS,
     check_environment,
@@ -333,3 +335,27 @@ def test_what_a_record_does_not_tell_of_it_stays_unknown(records, side):
         f"at_torch.{TF32}"
     ]
     assert (found.reference, found.grade) == ("not recorded", "other")
+
+
+# Variables that are recorded and known to change no number: where something runs, what
+# is shown or kept, how memory is taken, which files are loaded.
+CHANGES_NO_NUMBER = {
+    *("OMP_PROC_BIND", "OMP_WAIT_POLICY", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"),
+    *("KMP_BLOCKTIME", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),
+    *("CUDA_LAUNCH_BLOCKING", "CUDNN_DETERMINISTIC", "PYTORCH_ALLOC_CONF"),
+    *("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"),
+    *("PYTORCH_NO_CUDA_MEMORY_CACHING", "PYTORCH_MPS_HIGH_WATERMARK_RATIO"),
+    *("PYTORCH_MPS_LOW_WATERMARK_RATIO", "PYTORCH_MPS_ALLOC_CONF"),
+    *("PYTORCH_MPS_GRAPH_CACHE_POLICY", "PYTORCH_DEBUG_MPS_ALLOCATOR"),
+    *("PYTORCH_MPS_LOG_PROFILE_INFO", "PYTORCH_MPS_TRACE_SIGNPOSTS"),
+    *("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"),
+    *("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE"),
+    *("RANK", "WORLD_SIZE", "MTL_DEBUG_LAYER", "MTL_CAPTURE_ENABLED"),
+    *("METAL_DEVICE_WRAPPER_TYPE", "LANG", "LC_ALL", "LC_NUMERIC", "TZ"),
+}
+
+
+def test_every_recorded_variable_is_graded_and_what_counts_is_set_by_a_replay():
+    graded = {one for one in VARIABLES if numeric_kind(f"env.{one}") is not None}
+    assert set(VARIABLES) - graded == CHANGES_NO_NUMBER
+    assert graded <= set(NUMERIC_VARIABLES)

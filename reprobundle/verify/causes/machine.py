@@ -15,6 +15,13 @@ from reprobundle.verify.causes.commands import (
 )
 from reprobundle.verify.devices import device_of
 
+_OTHER_THREADS = (
+    "env.*_THREADS",
+    "env.*_DYNAMIC",
+    "env.OMP_SCHEDULE",
+    "env.KMP_DETERMINISTIC_REDUCTION",
+)
+
 
 def differs(
     *names: str, command: str = "", same_devices: bool = False
@@ -48,7 +55,7 @@ def capability(case: Case) -> Seen:
     """Return another set of vector instructions, and the way back to the first."""
     one = case.differs("torch.cpu_capability", "env.ATEN_CPU_CAPABILITY")
     if one is None:
-        return None
+        return differs("env.*MAX_CPU_ISA", "env.NPY_DISABLE_CPU_FEATURES")(case)
     wanted = one.reference.lower().replace("(unset)", "")
     if wanted not in ("default", "avx2", "avx512"):
         return _sides(one), ""
@@ -59,7 +66,7 @@ def threads(case: Case) -> Seen:
     """Return another number of threads, and the way back to the first."""
     one = case.differs("torch.num_threads", "env.OMP_NUM_THREADS", "torch.blas_threads")
     if one is None:
-        return None
+        return differs(*_OTHER_THREADS)(case)
     if not one.reference.isdigit():
         return _sides(one), ""
     return _sides(one), with_setting(case, "OMP_NUM_THREADS", one.reference)

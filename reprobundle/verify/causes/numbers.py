@@ -82,7 +82,8 @@ def unexplained(case: Case) -> Seen:
         "files, command, seeds and start are the reference's, and so is every recorded "
         "fact that is known to change numbers"
     )
-    # On MPS the switch was mostly ignored before 2.15 (pytorch#97574, #161029).
-    on_mps = device_of(case.replay).startswith("mps")
-    option = "--repeat 3" if on_mps else "--set deterministic=true"
+    # On MPS the switch was mostly ignored before 2.15 (pytorch#97574, #161029), and a
+    # run without torch does not know it.
+    deaf = device_of(case.replay).startswith("mps") or not case.replay.loaded_torch
+    option = "--repeat 3" if deaf else "--set deterministic=true"
     return evidence, replayed(case, option)

@@ -39,6 +39,14 @@ _ACCURACY = f"{_DOCS}/notes/numerical_accuracy.html"
 _MPS_VARIABLES = f"{_DOCS}/mps_environment_variables.html"
 _PROTOCOL = "spec.md, check V12"
 
+_LIBRARIES = (
+    "env.OPENBLAS_CORETYPE",
+    "env.MKL_CBWR",
+    "env.MKL_ENABLE_INSTRUCTIONS",
+    "env.TORCH_BLAS_PREFER_CUBLASLT",
+    "env.TORCH_LINALG_PREFER_CUSOLVER",
+)
+
 _AGAIN = "reprobundle replay {bundle}"
 _FRESH = "reprobundle replay {bundle} --env fresh"
 _ON_CPU = "reprobundle replay {bundle} --device cpu"
@@ -177,13 +185,23 @@ _MACHINE: tuple[Rule, ...] = (
             "torch.mkldnn.deterministic",
             "torch.cudnn.benchmark",
             "env.CUBLAS_WORKSPACE_CONFIG",
+            "env.TORCH_CUDNN_V8_API_DISABLED",
+            "env.PYTORCH_TUNABLEOP_ENABLED",
+        ),
+    ),
+    Rule(
+        "compiler",
+        "One side ran compiled code, which rounds otherwise, and the other did not.",
+        f"{_DOCS}/torch.compiler_troubleshooting.html",
+        differs(
+            "env.TORCH_COMPILE_DISABLE", "env.TORCHDYNAMO_DISABLE", "env.PYTORCH_JIT"
         ),
     ),
     Rule(
         "attention",
         "Another algorithm computes attention.",
         f"{_DOCS}/generated/torch.nn.functional.scaled_dot_product_attention.html",
-        differs("torch.sdp.*", "torch.mha_fastpath"),
+        differs("torch.sdp.*", "torch.mha_fastpath", "env.PYTORCH_MPS_DISABLE_*"),
     ),
     Rule(
         "hash-seed",
@@ -209,7 +227,11 @@ _MACHINE: tuple[Rule, ...] = (
         "mps-fast-math",
         "Metal shaders were compiled with other math options.",
         _MPS_VARIABLES,
-        differs("env.PYTORCH_MPS_FAST_MATH", "env.PYTORCH_MPS_PREFER_METAL"),
+        differs(
+            "env.PYTORCH_MPS_FAST_MATH",
+            "env.PYTORCH_MPS_PREFER_METAL",
+            "env.PYTORCH_MPS_METAL_VERSION",
+        ),
     ),
     Rule(
         "mps-graph",
@@ -245,9 +267,11 @@ _MACHINE: tuple[Rule, ...] = (
     ),
     Rule(
         "blas",
-        "Another library multiplies matrices.",
+        "Another library, or another kernel of it, multiplies matrices.",
         _ACCURACY,
-        differs("torch.blas", "torch.mkl", "torch.mkldnn.enabled", "numpy.blas"),
+        differs(
+            "torch.blas", "torch.mkl", "torch.mkldnn.enabled", "numpy.blas", *_LIBRARIES
+        ),
     ),
     Rule(
         "denormals",
