@@ -6,10 +6,10 @@ import signal
 from pathlib import Path
 
 from reprobundle.errors import CommandFailedError, PackRefusedError
+from reprobundle.pack.without_cuda import cuda_advice, needs_cuda
 from reprobundle.run.events import Error, read_events
 from reprobundle.run.facts import events_of
 from reprobundle.run.finished import Assembled, FinishedRun
-from reprobundle.run.outcome import outcome
 from reprobundle.run.secrets.scan import redacted
 from reprobundle.run.space import free_bytes
 
@@ -70,23 +70,6 @@ def _failure_advice(
     if "FileNotFoundError" in text or "No such file" in text:
         return _missing_advice(text, str(run.places.scratch), project, held)
     return "nothing was written; if failing is the result, add --expect-failure"
-
-
-def needs_cuda(run: FinishedRun) -> bool:
-    """Tell whether a pass failed for want of CUDA, in the words of torch."""
-    files = read_events(run.launched.session.events)
-    ended = outcome(run, files, expected_failure=False, may_stop=True)
-    return ended.stop == "cuda_required"
-
-
-def cuda_advice(run: FinishedRun) -> str:
-    """Return the ways on for a command that does not get the CUDA it asks for."""
-    build = "take a build of torch with CUDA, on a machine with a GPU"
-    if run.mapping:
-        return f"what only CUDA can do is not mapped: {build}"
-    if run.device == "cuda":
-        return f"{build}; or leave cuda out of --device"
-    return f"{build}; or have its calls mapped: --map-device cuda=cpu"
 
 
 def _missing_advice(text: str, scratch: str, root: Path, held: set[str]) -> str:

@@ -15,8 +15,9 @@ import dataclasses
 import msgspec
 
 from reprobundle.errors import CommandFailedError, PackRefusedError
-from reprobundle.pack.failure import cuda_advice, last_line, needs_cuda
+from reprobundle.pack.failure import last_line
 from reprobundle.pack.job import PackJob
+from reprobundle.pack.without_cuda import cuda_advice, needs_cuda
 from reprobundle.run.execute import execute
 from reprobundle.run.finished import Assembled
 from reprobundle.verify.devices import device_of

@@ -114,7 +114,8 @@ def torch_probes(run: Run, platform: str) -> Iterator[Probe]:
         return list(oldest_macos(version))
 
     def cuda(part: str) -> str:
-        return str(getattr(Cuda(torch()).obstacle(Machine()), part, ""))
+        here = Machine(platform=platform, run=told, tried=True)
+        return str(getattr(Cuda(torch()).obstacle(here), part, ""))
 
     yield "torch.version", "torch.__version__", lambda: str(torch().__version__)
     yield "torch.file", "torch.__file__", lambda: os.path.dirname(torch().__file__)

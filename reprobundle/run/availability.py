@@ -43,7 +43,7 @@ def obstacle(
     """
     if device not in _ASKED_FOR:
         return None
-    answer = _asked(python, device, environment)
+    answer = asked(python, device, environment)
     if not answer.get("cause"):
         return None
     outcome = Outcome(
@@ -66,7 +66,17 @@ def _facts(device: str, answer: Mapping[str, str]) -> dict[str, Fact]:
     }
 
 
-def _asked(python: Path, device: str, environment: Mapping[str, str]) -> dict[str, str]:
+def asked(python: Path, device: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what an interpreter says about a device; empty if it cannot be asked.
+
+    Args:
+        python: The interpreter.
+        device: A device type.
+        environment: The variables to ask it with.
+
+    Returns:
+        ``key``, ``cause`` and ``remedy``, all empty if the device can be used.
+    """
     script = recorder_folder() / "entry" / "ask_device.py"
     try:
         done = subprocess.run(

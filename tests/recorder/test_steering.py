@@ -11,6 +11,7 @@ import pytest
 from reprobundle.recorder import missing_mps
 from reprobundle.recorder.availability import obstacle as obstacle_of
 from reprobundle.recorder.facts import measured
+from reprobundle.recorder.hardware.cuda_obstacle import cuda_obstacle
 from reprobundle.recorder.hardware.mps_obstacle import mps_obstacle, oldest_macos
 from reprobundle.recorder.hardware.obstacle import Machine
 from reprobundle.recorder.hiding import hide_accelerators
@@ -84,10 +85,6 @@ def asked(torch, device, platform, run=None, environ=None, tried=True):
 
 def obstacle(torch, platform="darwin", run=None, environ=None, tried=True):
     return asked(torch, "mps", platform, run, environ, tried)
-
-
-def cuda_obstacle(torch, environ=None):
-    return asked(torch, "cuda", "linux", environ=environ)
 
 
 @pytest.mark.parametrize(
@@ -180,19 +177,93 @@ def test_a_device_that_loses_what_it_was_given_is_no_device():
     assert "does not give back" in obstacle(torch)[0]
 
 
-def test_each_cause_why_cuda_is_missing_has_its_remedy():
-    assert "neither CUDA nor ROCm" in cuda_obstacle(fake())[0]
-    assert "no usable GPU" in cuda_obstacle(fake(cuda="12.8"))[0]
-    cause, remedy = cuda_obstacle(fake(cuda="12.8"), {"CUDA_VISIBLE_DEVICES": ""})
-    assert "hides every GPU" in cause
-    assert remedy == "unset CUDA_VISIBLE_DEVICES"
+# What torch says when it initialises CUDA (c10/cuda/CUDAFunctions.cpp).
+NO_DRIVER = (
+    "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU "
+    "and installed a driver"
+)
+OLD_DRIVER = (
+    "The NVIDIA driver on your system is too old (found version 12080). Please update"
+)
+NO_GPU = "No CUDA GPUs are available"
+BROKEN = "CUDA unknown error - this may be due to an incorrectly set up environment"
+HIDDEN = {"CUDA_VISIBLE_DEVICES": ""}
+
+
+def without_gpu(words, cuda="13.0"):
+    """A torch that is built for CUDA and cannot start it."""
+    torch = fake(cuda=cuda)
+
+    def init():
+        raise RuntimeError(words)
+
+    torch.cuda.init = init
+    return torch
+
+
+@pytest.mark.parametrize(
+    ("torch", "environ", "key", "cause", "remedy"),
+    [
+        (fake(), HIDDEN, "build-without-cuda", "neither CUDA nor ROCm", "install a"),
+        (without_gpu(NO_GPU), HIDDEN, "cuda-hidden", "='' leaves", "unset CUDA_V"),
+        (
+            without_gpu(NO_GPU),
+            {"CUDA_VISIBLE_DEVICES": "7"},
+            "cuda-hidden",
+            "CUDA_VISIBLE_DEVICES='7' leaves torch no GPU",
+            "unset CUDA_VISIBLE_DEVICES",
+        ),
+        (
+            without_gpu("No HIP GPUs are available"),
+            {"HIP_VISIBLE_DEVICES": "-1"},
+            "cuda-hidden",
+            "HIP_VISIBLE_DEVICES='-1'",
+            "unset HIP_VISIBLE_DEVICES",
+        ),
+        # Where there is no driver, no variable helps.
+        (without_gpu(NO_DRIVER), HIDDEN, "no-cuda-driver", "no driver", "install it"),
+        (without_gpu(NO_DRIVER), {}, "no-cuda-driver", "no driver", "nvidia-smi"),
+        (
+            without_gpu(OLD_DRIVER),
+            {},
+            "old-cuda-driver",
+            "the driver (CUDA 12.8) is too old for this build of torch (CUDA 13.0)",
+            "update the driver, or install a build of torch for an older CUDA",
+        ),
+        (without_gpu(NO_GPU), {}, "no-cuda-gpu", "torch finds no GPU", "nvidia-smi"),
+        (without_gpu(BROKEN), {}, "cuda-fails", "CUDA unknown error", "nvidia-smi"),
+    ],
+)
+def test_each_cause_why_cuda_is_missing_has_its_remedy(
+    torch, environ, key, cause, remedy
+):
+    here = Machine(platform="linux", run=mac(), environ=environ, tried=True)
+    found = obstacle_of(torch, "cuda", here)
+    assert found.key == key
+    assert cause in found.cause
+    assert remedy in found.remedy
+
+
+def test_the_page_about_devices_names_every_cause_why_cuda_is_missing():
+    page = (Path(__file__).parents[2] / "docs/devices.md").read_text(encoding="utf-8")
+    source = Path(cuda_obstacle.__code__.co_filename).read_text(encoding="utf-8")
+    keys = set(re.findall(r'Obstacle\(\s*"([a-z-]+)"', source))
+    assert len(keys) == 6
+    assert {key for key in keys if f"| `{key}` |" not in page} == set()
+
+
+def test_in_the_process_of_the_user_cuda_is_not_started_to_find_out():
+    torch = without_gpu(NO_DRIVER)
+    torch.cuda.init = lambda: pytest.fail("started")
+    here = Machine(platform="linux", run=mac(), environ={}, tried=False)
+    assert obstacle_of(torch, "cuda", here).key == "no-cuda-gpu"
 
 
 def test_a_device_that_is_there_has_no_obstacle():
     torch = fake(available=True)
     torch.ones = lambda *shape, device: SimpleNamespace(item=lambda: 1.0)
     assert obstacle(torch) == ("", "")
-    assert cuda_obstacle(fake(cuda="12.8", gpu=True)) == ("", "")
+    assert asked(fake(cuda="12.8", gpu=True), "cuda", "linux") == ("", "")
 
 
 def missing(torch, device="as-is", platform="darwin", **machine):

@@ -79,7 +79,10 @@ def test_another_error_is_no_stop_reason(message):
     [
         "Torch not compiled with CUDA enabled",
         "Found no NVIDIA driver on your system. Please check that you have one",
+        "The NVIDIA driver on your system is too old (found version 12080).",
         "No CUDA GPUs are available",
+        "CUDA driver initialization failed, you might not have a CUDA gpu.",
+        "CUDA error: no CUDA-capable device is detected",
         "Attempting to deserialize object on a CUDA device but torch.cuda has none",
         "Could not run 'aten::x' with arguments from the 'CUDA' backend.",
         "cuda.Event has no counterpart on mps: the run cannot be mapped from CUDA",

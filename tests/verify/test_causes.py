@@ -234,6 +234,52 @@ def test_only_texts_are_told_apart_from_numbers(case):
     assert ids(case._replace(comparisons=(log, DIFFERS))) == []
 
 
+def known(value):
+    return Fact(value=value, unknown="" if value is not None else "not", source="here")
+
+
+HIDDEN = "env -u CUDA_VISIBLE_DEVICES reprobundle replay a.rpb.zip"
+MAPPED = "reprobundle replay a.rpb.zip --map-device cuda=cpu"
+
+
+@pytest.mark.parametrize(
+    ("built", "variable", "requested", "words", "command"),
+    [
+        ("12.8", "", "as-is", "No CUDA GPUs are available", HIDDEN),
+        ("12.8", "-1", "cuda", "No CUDA GPUs are available", HIDDEN),
+        # A build without CUDA gets none by a variable.
+        (None, "", "as-is", "Torch not compiled with CUDA enabled", MAPPED),
+        ("12.8", None, "as-is", "No CUDA GPUs are available", MAPPED),
+        ("12.8", "", "as-is", "Found no NVIDIA driver on your system", MAPPED),
+        # Here the replay itself hides them.
+        ("12.8", "", "cpu", "No CUDA GPUs are available", MAPPED),
+    ],
+)
+def test_hidden_gpus_are_shown_again_and_missing_ones_mapped(
+    case, built, variable, requested, words, command
+):
+    facts = {
+        **ENVIRONMENT,
+        "torch.cuda.built": known(built),
+        "env.CUDA_VISIBLE_DEVICES": known(variable),
+    }
+    replay = msgspec.structs.replace(
+        case.replay,
+        outcome=Outcome(
+            exit_status=1, completed=False, stop="cuda_required", stop_detail=words
+        ),
+        devices=Devices(requested=requested),
+        environment=facts,
+    )
+    (found,) = [
+        one
+        for one in likely_causes(case._replace(replay=replay))
+        if one.id == "needs-cuda"
+    ]
+    assert found.command == command
+    assert ("hides every GPU" in found.evidence) == (command == HIDDEN)
+
+
 # --- every rule fires, and what it suggests can be pasted
 
 

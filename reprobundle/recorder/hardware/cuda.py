@@ -6,8 +6,8 @@ Sources: the public functions of ``torch.cuda`` since torch 2.0.
 # ruff: noqa: ANN401 -- objects of the user's libraries pass through here
 from __future__ import annotations
 
+from .cuda_obstacle import cuda_obstacle
 from .kind import reader
-from .obstacle import ELSEWHERE, Obstacle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..facts import Probe
-    from .obstacle import Machine
+    from .obstacle import Machine, Obstacle
 
 
 class Cuda:
@@ -116,28 +116,8 @@ class Cuda:
             yield f"cuda:{number}", generator.get_state()
 
     def obstacle(self, machine: Machine) -> Obstacle | None:
-        """Return why CUDA cannot be used: the build, a variable, or no usable GPU."""
-        if not self.starts_unseen:
-            version = self._torch.__version__
-            return Obstacle(
-                "build-without-cuda",
-                f"this build of torch ({version}) has neither CUDA nor ROCm",
-                "install a build with CUDA, or ask for another --device",
-            )
-        if self._torch.cuda.is_available():
-            return None
-        if machine.environ.get("CUDA_VISIBLE_DEVICES", "x") in ("", "-1"):
-            return Obstacle(
-                "cuda-hidden",
-                "CUDA_VISIBLE_DEVICES hides every GPU",
-                "unset CUDA_VISIBLE_DEVICES",
-            )
-        return Obstacle(
-            "no-cuda-gpu",
-            "torch finds no usable GPU: none is there, or its driver is too old or "
-            "absent",
-            f"see nvidia-smi; {ELSEWHERE}",
-        )
+        """Return why CUDA cannot be used."""
+        return cuda_obstacle(self._torch, machine)
 
 
 def _sum(stats: list[dict[str, Any]], counter: str, which: str) -> int:

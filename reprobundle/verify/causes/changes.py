@@ -87,9 +87,26 @@ def stopped(reason: str, command: str = "") -> Callable[[Case], Seen]:
 
 
 def names_cuda(case: Case) -> Seen:
-    """Return a command that needs CUDA, and how it is mapped if it was not."""
+    """Return a command that needs CUDA, and how it gets or does without it."""
     seen = stopped("cuda_required")(case)
     if seen is None:
         return None
-    mapped = bool(case.replay.devices.mapping)
-    return seen[0], "" if mapped else replayed(case, "--map-device cuda=cpu")
+    if case.replay.devices.mapping:
+        return seen[0], ""
+    if _hides_cuda(case) and "driver" not in seen[0]:
+        again = f"env -u CUDA_VISIBLE_DEVICES {replayed(case)}"
+        return f"{seen[0]}; CUDA_VISIBLE_DEVICES hides every GPU", again
+    return seen[0], replayed(case, "--map-device cuda=cpu")
+
+
+def _hides_cuda(case: Case) -> bool:
+    """Tell whether a variable keeps CUDA from a build that has it, and not we."""
+    facts = case.replay.environment
+    built, hidden = facts.get("torch.cuda.built"), facts.get("env.CUDA_VISIBLE_DEVICES")
+    return (
+        case.replay.devices.requested in ("as-is", "cuda")
+        and built is not None
+        and bool(built.value)
+        and hidden is not None
+        and hidden.value in ("", "-1")
+    )

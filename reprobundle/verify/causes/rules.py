@@ -74,7 +74,7 @@ _STOPPED: tuple[Rule, ...] = (
     ),
     Rule(
         "needs-cuda",
-        "The command names CUDA, which this machine does not have.",
+        "The command names CUDA, which it does not get here.",
         "docs/devices.md",
         names_cuda,
     ),
