@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -28,18 +29,18 @@ NO_GPU = "No CUDA GPUs are available"
 def advice(tmp_path, monkeypatch):
     """Return the advice for a run with such a torch."""
 
-    def give(built="13.0", words=NO_GPU, available=False, device="cuda", **more):
+    def give(built="13.0", words=NO_GPU, available=False, **changes):
         text = TORCH.format(built=built, words=words, available=available)
         (tmp_path / "torch.py").write_text(text)
         monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-        variables = more.pop("variables", {})
-        run = SimpleNamespace(
+        run: Any = SimpleNamespace(
             python=Path(sys.executable),
-            command=SimpleNamespace(environment=variables),
-            device=device,
+            command=SimpleNamespace(environment=changes.pop("variables", {})),
+            device="cuda",
             mapping="",
         )
-        return cuda_advice(SimpleNamespace(**{**vars(run), **more}))
+        vars(run).update(changes)
+        return cuda_advice(run)
 
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     return give

@@ -239,6 +239,7 @@ def test_each_cause_why_cuda_is_missing_has_its_remedy(
 ):
     here = Machine(platform="linux", run=mac(), environ=environ, tried=True)
     found = obstacle_of(torch, "cuda", here)
+    assert found is not None
     assert found.key == key
     assert cause in found.cause
     assert remedy in found.remedy
@@ -256,7 +257,9 @@ def test_in_the_process_of_the_user_cuda_is_not_started_to_find_out():
     torch = without_gpu(NO_DRIVER)
     torch.cuda.init = lambda: pytest.fail("started")
     here = Machine(platform="linux", run=mac(), environ={}, tried=False)
-    assert obstacle_of(torch, "cuda", here).key == "no-cuda-gpu"
+    found = obstacle_of(torch, "cuda", here)
+    assert found is not None
+    assert found.key == "no-cuda-gpu"
 
 
 def test_a_device_that_is_there_has_no_obstacle():
