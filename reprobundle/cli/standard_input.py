@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -28,6 +27,8 @@ def bundle_file(bundle: Path) -> Iterator[Path]:
     if bundle != STANDARD:
         yield bundle
         return
+    import tempfile
+
     from reprobundle.format.atomic import explained
 
     with tempfile.TemporaryDirectory(prefix="reprobundle-stdin-") as folder:

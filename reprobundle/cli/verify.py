@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,8 @@ from reprobundle.cli.places import place_argument, reached
 if TYPE_CHECKING:
     from reprobundle.cli.places import Given
     from reprobundle.format.source import Place
+    from reprobundle.report.early import EarlyLines
+    from reprobundle.verify.asked import SoFar
 
 
 @click.command()
@@ -80,9 +84,10 @@ def verify(
     from reprobundle.report.progress import progress
     from reprobundle.verify.verify import verify_bundle
 
+    lines = None if as_json else _lines(verbose=verbose)
     with (
         reached(bundle, download_limit, whole=True, override=override) as place,
-        progress("checking digests", _size(place)) as advance,
+        ExitStack() as bar,
     ):
         report = verify_bundle(
             place,
@@ -95,18 +100,31 @@ def verify(
             own_policy=own_policy(policy),
             acceptance=acceptance,
             signers=stated_signers(signers, revoked, at),
-            progress=advance,
+            progress=bar.enter_context(progress("checking digests", _size(place))),
+            told=partial(_told, lines, bar) if lines else None,
         )
-    if as_json:
+    if lines is None:
         from reprobundle.report.json import report_json
 
         click.echo(report_json(report).decode(), nl=False)
     else:
-        from reprobundle.report.screen import Screen
-        from reprobundle.report.terminal import render_report
-
-        click.echo(render_report(report, Screen.of(sys.stdout), verbose=verbose))
+        lines.end(report)
     return report.exit_status
+
+
+def _lines(*, verbose: bool) -> EarlyLines:
+    from reprobundle.report.early import EarlyLines
+    from reprobundle.report.screen import Screen
+
+    # It flushes: whoever waits at the other end of a pipe sees each line at once, too.
+    show = partial(click.echo, nl=False)
+    return EarlyLines(show, Screen.of(sys.stdout), verbose=verbose)
+
+
+def _told(lines: EarlyLines, bar: ExitStack, known: SoFar) -> None:
+    if known.findings:
+        bar.close()  # no line is to end up beside it
+    lines.tell(known)
 
 
 def _size(place: Path | Place) -> int | None:

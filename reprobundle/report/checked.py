@@ -45,10 +45,36 @@ def check_lines(
     """
     lines: list[Line] = []
     for area, members in _by_area(findings).items():
-        kinds = _by_id(members)
-        lines += flow(screen, area, (_tick(kind, screen) for kind in kinds))
-        for kind in kinds:
-            lines += _details(kind, said, screen, verbose=verbose)
+        lines += _area(area, members, said, screen, verbose=verbose)
+    return lines
+
+
+def area_lines(
+    findings: Sequence[Finding], area: str, screen: Screen, *, verbose: bool
+) -> list[Line]:
+    """Return those of `check_lines` about one area that `is_settled`."""
+    members = _by_area(findings).get(area, [])
+    return _area(area, members, (), screen, verbose=verbose)
+
+
+def is_settled(findings: Iterable[Finding], area: str) -> bool:
+    """Tell whether the lines about an area do not depend on the verdict's reasons."""
+    members = _by_area(findings).get(area, [])
+    return all(one.outcome not in {"warn", "fail"} for one in members)
+
+
+def _area(
+    area: str,
+    members: Iterable[Finding],
+    said: Sequence[str],
+    screen: Screen,
+    *,
+    verbose: bool,
+) -> list[Line]:
+    kinds = _by_id(members)
+    lines = flow(screen, area, (_tick(kind, screen) for kind in kinds))
+    for kind in kinds:
+        lines += _details(kind, said, screen, verbose=verbose)
     return lines
 
 

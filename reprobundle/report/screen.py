@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, TextIO
+
+import msgspec
 
 from reprobundle.format.findings import CheckOutcome
 from reprobundle.report.text import safe
@@ -75,8 +76,7 @@ _STYLES: dict[CheckOutcome, Style] = {
 }
 
 
-@dataclass(frozen=True)
-class Screen:
+class Screen(msgspec.Struct, frozen=True):
     """What the place of a report can show.
 
     Attributes:

@@ -24,6 +24,7 @@ from reprobundle.report.checked import (
     replay_check_lines,
 )
 from reprobundle.report.concluded import claim_cells, opinion_words, told_claims
+from reprobundle.report.early import heading_lines
 from reprobundle.report.layout import (
     BLANK,
     Column,
@@ -54,7 +55,7 @@ def render_report(
         verbose: Show what is otherwise only counted.
     """
     screen = screen or Screen.of(sys.stdout)
-    lines = _heading(report, screen)
+    lines = heading_lines(report, screen)
     said = report.reasons[:MOST_REASONS]
     lines += check_lines(report.findings, said, screen, verbose=verbose)
     for judgement in report.judgements:
@@ -67,14 +68,6 @@ def render_report(
 
         lines += [BLANK, *experiment_lines(report, screen, verbose=verbose)]
     return screen.text([*lines, BLANK, *_conclusion(report, screen, verbose=verbose)])
-
-
-def _heading(report: Report, screen: Screen) -> list[Line]:
-    known = f"bundle {text.digest(report.bundle)}" if report.bundle else "no bundle id"
-    items: list[Line] = [(Span(report.file, "strong"),), (Span(known),)]
-    if report.format_version:
-        items.append((Span(f"format {report.format_version}"),))
-    return flow(screen, "file", items)
 
 
 def _judgement(

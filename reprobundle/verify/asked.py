@@ -3,20 +3,40 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 if TYPE_CHECKING:
     from reprobundle.format.acceptance_record import Reports
+    from reprobundle.format.findings import Finding
     from reprobundle.sign.signers import Signers
     from reprobundle.verify.second_opinion import OwnPolicy
 
 Progress = Callable[[int], None] | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked:
+class SoFar(NamedTuple):
+    """What is known before the replays are judged. It holds no verdict.
+
+    Attributes:
+        file: Name of the file.
+        bundle: The bundle id.
+        format_version: Of the bundle.
+        findings: Those of V1 to V7 and V24, in order; none until they are made.
+    """
+
+    file: str
+    bundle: str
+    format_version: str
+    findings: Sequence[Finding] = ()
+
+
+Told = Callable[[SoFar], None] | None
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """One call of `verify_bundle`, whose arguments these are.
 
     Attributes:
@@ -33,6 +53,7 @@ class Asked:
         here: Platform of this machine; only for the advice.
         now: The time that no replay can lie behind.
         progress: Called with the number of bytes just checked.
+        told: Called once the bundle is open, and again once its integrity is checked.
     """
 
     integrity_only: bool
@@ -48,3 +69,4 @@ class Asked:
     here: str
     now: datetime.datetime
     progress: Progress
+    told: Told

@@ -9,25 +9,25 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reprobundle.errors import BundleError
-from reprobundle.format.findings import Report, Verdict
+from reprobundle.format.findings import Finding, Report, Verdict
 from reprobundle.format.reader import ReplayFile, open_bundle, open_replay_file
-from reprobundle.verify.asked import Asked, Progress
+from reprobundle.verify.asked import Asked, Progress, SoFar, Told
 from reprobundle.verify.checks import unmade
-from reprobundle.verify.concluding import conclude
 from reprobundle.verify.found import Found
 from reprobundle.verify.integrity import refusal, whole_id
-from reprobundle.verify.opened import read_opened
-from reprobundle.verify.second_opinion import OwnPolicy
 from reprobundle.verify.verdict import check_allowances, decide
 
 if TYPE_CHECKING:
     from reprobundle.format.acceptance_record import Reports
+    from reprobundle.format.reader import Bundle
     from reprobundle.format.source import Place
     from reprobundle.sign.signers import Signers
+    from reprobundle.verify.second_opinion import OwnPolicy
 
 
 def verify_bundle(
@@ -47,6 +47,7 @@ def verify_bundle(
     here: str = "",
     now: datetime.datetime | None = None,
     progress: Progress = None,
+    told: Told = None,
 ) -> Report:
     """Return everything that can be said about the bundle at `path`.
 
@@ -68,6 +69,8 @@ def verify_bundle(
         here: Platform of this machine, such as ``linux-cpu``; only for the advice.
         now: The time that no replay can lie behind; that of this machine if None.
         progress: Called with the number of bytes just checked.
+        told: Called once the bundle is open, and again once its integrity is checked:
+            to judge it may take long, and a verdict is nothing of what is known then.
 
     Raises:
         BadCallError: `allow` names no warning, `replay` no replay, or `expect_id` is
@@ -89,8 +92,14 @@ def verify_bundle(
         here=here,
         now=now or datetime.datetime.now(tz=datetime.timezone.utc),
         progress=progress,
+        told=told,
     )
     return _verified(path, replay_file, asked)
+
+
+def _tell(told: Told, file: str, bundle: Bundle, findings: Sequence[Finding]) -> None:
+    if told is not None:
+        told(SoFar(file, bundle.id, bundle.manifest.version, tuple(findings)))
 
 
 def _verified(path: Path | Place, replay_file: Path | None, asked: Asked) -> Report:
@@ -104,7 +113,14 @@ def _verified(path: Path | Place, replay_file: Path | None, asked: Asked) -> Rep
                 file = replay_file.name
                 source = stack.enter_context(open_replay_file(replay_file))
                 file = ""
+            tell = partial(_tell, asked.told, path.name, bundle)
+            tell(())
+            # What judges is imported only now: the first line is not to wait for it.
+            from reprobundle.verify.concluding import conclude
+            from reprobundle.verify.opened import read_opened
+
             opened = read_opened(bundle, source, asked, found)
+            tell(found.findings)
             return found.report(path.name, conclude(opened, asked, found), bundle)
     except BundleError as error:
         found.findings.append(refusal(error, file))

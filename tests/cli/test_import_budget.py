@@ -115,3 +115,38 @@ def test_a_module_that_is_not_in_the_budget_is_seen(tmp_path, monkeypatch):
     packages, slow = imported(("--version",), tmp_path)
     assert "numpy" in packages
     assert "tomllib" in slow
+
+
+# Notes which packages are there when the first line is written, and when the integrity.
+NOTING = """
+import io, json, sys
+from reprobundle.cli.group import run
+seen = []
+class Noting(io.StringIO):
+    def write(self, text):
+        packages = sorted({name.partition(".")[0] for name in sys.modules})
+        if text:
+            seen.append((text.split(" ")[0], packages))
+        return super().write(text)
+screen, sys.stdout = sys.stdout, Noting()
+status = run(["verify", sys.argv[1]])
+sys.stdout = screen
+print(json.dumps([status, seen]))
+"""
+
+
+def test_bundle_and_integrity_are_told_before_numbers_are_compared():
+    bundle = VECTORS / "verdict" / "nan_in_same_places" / "bundle.rpb.zip"
+    done = subprocess.run(
+        [sys.executable, "-c", NOTING, str(bundle)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    status, ((first, at_first), (second, at_second), *rest) = json.loads(done.stdout)
+    assert (status, first, second) == (12, "file", "integrity")
+    heavy = {"numpy", "rich", "zstandard"} | NEVER
+    assert not heavy & set(at_first)
+    assert not {"numpy", "rich"} & set(at_second)
+    # The failing case: had they been there all the time, nothing above would mean much.
+    assert "numpy" in rest[-1][1]
