@@ -42,6 +42,8 @@ class DeviceMapping:
             return
         # Only a mapped run pays for these modules.
         from .mapped_cuda import MappedCuda
+        from .mapped_sharing import MappedSharing
+        from .mapped_storages import MappedStorages
         from .places import Places
         from .redirect import Redirect, enter_everywhere
 
@@ -51,6 +53,8 @@ class DeviceMapping:
         self._classes(torch).install()
         if places is not None:
             places.install()
+        MappedStorages(torch, calls, places).install()
+        MappedSharing(torch, calls, places).install()
         self._mode = enter_everywhere(torch, Redirect(torch, calls, places))
 
     def _counted(self) -> MappedCalls:

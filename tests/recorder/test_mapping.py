@@ -108,6 +108,44 @@ bare.load_state_dict(step["m"], assign=True)
 told["assigned"] = place(bare.weight)
 torch.save(torch.nn.Linear(1, 1).cuda(), "whole.pt")
 told["module"] = place(torch.load("whole.pt", weights_only=False).weight)
+def of(storage):
+    return place(torch.empty(0).set_(storage))
+there, here = held.clone().untyped_storage(), torch.ones(4).untyped_storage()
+told["storages"] = {
+    "cuda": of(here.cuda()),
+    "cuda numbered": of(here.cuda(0)),
+    "to a text": of(here.to(device="cuda:0")),
+    "to a device": of(here.to(device=device)),
+    "typed": of(torch.ones(4).storage().cuda()),
+}
+told["storages here"] = {
+    "cpu": of(there.cpu()),
+    "to": of(there.to(device="cpu")),
+    "copied": of(here.cuda().cpu()),
+}
+told["storage alias"] = [
+    there.cuda() is there, there.to(device=device) is there, here.cpu() is here,
+    there.cpu() is there, bytes(there.cpu()) == bytes(there),
+]
+import torch.multiprocessing as mp
+fork = mp.get_context("fork")
+def child(brought, back):
+    x, plain, weight = brought.get()
+    back.put([place(x), place(plain), place(weight), weight.requires_grad])
+    back.put(torch.ones(1, device="cuda"))
+    back.close()
+    back.join_thread()
+    answered.wait()
+brought, back, answered = fork.Queue(), fork.Queue(), fork.Event()
+process = fork.Process(target=child, args=(brought, back))
+process.start()
+shared = torch.zeros(3, device="cuda")
+brought.put((shared[1:], torch.ones(2), torch.nn.Parameter(torch.ones(2).cuda())))
+told["queue"] = back.get(timeout=60)
+told["queue back"] = place(back.get(timeout=60))
+answered.set()
+process.join()
+told["queue shares"] = shared.tolist()
 json.dump(told, open("told.json", "w"))
 """
 
@@ -184,6 +222,19 @@ def test_tensors_of_one_storage_and_states_of_an_optimizer_are_there(brought):
     assert brought["shared"] == [_THERE, _THERE]
     assert brought["one storage"] is True
     assert brought["optimizer"] == brought["assigned"] == brought["module"] == _THERE
+
+
+def test_a_storage_moves_as_it_does_on_cuda(brought):
+    assert brought["storages"] == dict.fromkeys(brought["storages"], _THERE)
+    assert brought["storages here"] == dict.fromkeys(brought["storages here"], _HERE)
+    assert brought["storage alias"] == [True, True, True, False, True]
+
+
+def test_a_tensor_on_cuda_that_a_queue_brings_is_there_and_shares_its_memory(brought):
+    assert brought["queue"] == [_THERE, _HERE, _THERE, True]
+    assert brought["queue back"] == _THERE
+    # The other process added one to the part that it was sent.
+    assert brought["queue shares"] == [0.0, 1.0, 1.0]
 
 
 def test_a_text_that_is_no_device_is_left_alone(told):

@@ -29,6 +29,15 @@ for where in (None, "cuda", device, x.device, {"cpu": "cuda:0"}):
     assert loaded.is_cuda and loaded.device == x.device, (where, loaded.device)
 kept.seek(0)
 assert not torch.load(kept, map_location="cpu").is_cuda
+kept.seek(0)
+assert torch.load(kept, map_location=lambda storage, tag: storage.cuda()).is_cuda
+assert torch.ones(2).untyped_storage().to(device="cuda:0").cuda().cpu().nbytes() == 8
+queue = torch.multiprocessing.Queue()
+sent = torch.nn.Parameter(x[1:, 2:])
+queue.put((sent, torch.ones(2)))
+came, plain = queue.get(timeout=60)
+assert came.is_cuda and came.requires_grad and torch.equal(came, sent)
+assert type(came) is torch.nn.Parameter and not plain.is_cuda
 json.dump(loss.item(), open("loss.json", "w"))
 """
 
@@ -81,6 +90,8 @@ def test_the_record_names_each_mapped_call_with_its_place(mapped):
     assert ("torch.device", "cuda:0", "mps", "{project}/train.py:4") in found
     assert ("Tensor.cuda", "cuda", "mps", "{project}/train.py:5") in found
     assert ("torch.ones", "cuda", "mps", "{project}/train.py:7") in found
+    (copied,) = [one for one in found if one[0] == "torch.multiprocessing"]
+    assert copied[2] == "a copy, and no shared memory"
     seeds = [call["function"] for call in on_mps["randomness"]["calls"]]
     assert seeds == ["torch.manual_seed", "torch.cuda.manual_seed_all"]
 
