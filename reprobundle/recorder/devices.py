@@ -7,7 +7,7 @@ from .hardware import device_kinds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from types import ModuleType
     from typing import Any
 
@@ -35,6 +35,7 @@ class Devices:
         self._accelerators: tuple[DeviceKind, ...] = ()
         self.on_accelerator: Callable[[], None] | None = None
         self.on_possible: Callable[[], None] | None = None
+        self.on_startable: Callable[[Mapping[str, object]], None] | None = None
 
     def use_torch(self, torch: ModuleType) -> None:
         """Learn which accelerators this build of torch can use at all."""
@@ -43,8 +44,11 @@ class Devices:
         self._accelerators = tuple(
             kind for kind in self._kinds if kind.type not in _HOST
         )
-        if any(kind.starts_unseen for kind in self._accelerators):
-            self._call(self.on_possible)
+        for kind in self._accelerators:
+            if kind.starts_unseen and kind.starting is None:
+                self._call(self.on_possible)
+            elif kind.starts_unseen and self.on_startable is not None:
+                self._session.attempt("accelerator", self.on_startable, kind.starting)
 
     def continue_in_fork(self) -> None:
         """See everything anew: a fork reports for itself."""

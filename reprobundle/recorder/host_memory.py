@@ -30,16 +30,22 @@ class _Statm:
         self._identity = (0, 0)
         self._page_bytes = os.sysconf("SC_PAGE_SIZE")
 
-    def read(self) -> tuple[int, int]:
-        """Return the resident and the shared bytes.
+    def read(self) -> bytes:
+        """Return what stands there.
 
         Raises:
             OSError: There is no ``/proc``.
         """
         if self._pid != os.getpid() or not self._is_open():
             self._open()
-        pages = os.pread(self._descriptor, 200, 0).split()
-        return int(pages[1]) * self._page_bytes, int(pages[2]) * self._page_bytes
+        return os.pread(self._descriptor, 200, 0)
+
+    def decode(self, text: bytes) -> dict[str, int]:
+        """Return the resident bytes, and those that no file stands behind."""
+        pages = text.split()
+        resident, shared = int(pages[1]), int(pages[2])
+        size = self._page_bytes
+        return {"rss": resident * size, "anonymous": (resident - shared) * size}
 
     def _is_open(self) -> bool:
         """Tell whether the descriptor is still ours, and not a file of the user's."""
@@ -65,6 +71,28 @@ class _Statm:
 _statm = _Statm()
 
 
+def reading() -> bytes | dict[str, int]:
+    """Read the counters of this process as fast as can be; `counters_of` decodes.
+
+    Raises:
+        OSError: This system does not tell.
+    """
+    if sys.platform == "darwin":
+        from .macos import resident_counters
+
+        return resident_counters(peaks=False)
+    return _statm.read()
+
+
+def counters_of(read: bytes | dict[str, int]) -> dict[str, int]:
+    """Return bytes by counter, new and the caller's own.
+
+    Args:
+        read: By `reading`.
+    """
+    return _statm.decode(read) if isinstance(read, bytes) else dict(read)
+
+
 def process_counters(*, whole: bool) -> dict[str, int]:
     """Return bytes by counter.
 
@@ -80,8 +108,7 @@ def process_counters(*, whole: bool) -> dict[str, int]:
         from .macos import resident_counters
 
         return resident_counters(peaks=whole)
-    resident, shared = _statm.read()
-    counters = {"rss": resident, "anonymous": resident - shared}
+    counters = _statm.decode(_statm.read())
     if whole:
         # ``ru_maxrss`` survives ``exec`` on Linux and may be that of the program that
         # started this one.

@@ -34,7 +34,6 @@ class Loaders:
         module: Any = sys.modules["torch.utils.data.dataloader"]
         # Not the iterator's __init__: its warnings name the line that called it.
         replace(module.DataLoader, "_get_iterator", self._watch_passes)
-        replace(module._BaseDataLoaderIter, "__next__", self._watch_batches)
 
     def _watch_passes(self, original: Function) -> Function:
         def get_iterator(loader: Any) -> Any:
@@ -46,16 +45,11 @@ class Loaders:
 
         return get_iterator
 
-    def _watch_batches(self, original: Function) -> Function:
-        beginnings = self._beginnings
-
-        def next_batch(iterator: Any) -> Any:
-            batch = original(iterator)
-            if beginnings.wants_batches and iterator._num_yielded == 1:
-                self._session.attempt("beginnings", beginnings.see_batch, batch)
-            return batch
-
-        return next_batch
+    def see_batch(self, iterator: Any, batch: Any) -> bool:
+        """Look at the first batch of a pass; tell whether further ones are wanted."""
+        if iterator._num_yielded == 1:
+            self._beginnings.see_batch(batch)
+        return self._beginnings.wants_batches
 
     def _report(self, loader: Any, iterator: Any) -> None:
         workers = int(loader.num_workers)

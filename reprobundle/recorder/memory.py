@@ -20,6 +20,19 @@ if TYPE_CHECKING:
     from .hardware.kind import DeviceKind
     from .session import Session
     from .shapes import Shapes
+
+    # When, the point, what was read, further counters, pressure, how the device was
+    # waited for, optimizer steps, different inputs.
+    _Sample = tuple[
+        int,
+        str,
+        bytes | dict[str, int],
+        dict[str, int],
+        dict[str, float],
+        str,
+        int,
+        int,
+    ]
 else:
     # ``collections`` is Python code, and may be the project's own by that name.
     from _collections import deque
@@ -37,10 +50,10 @@ _HELD_NS = 500_000_000
 class Memory:
     """Read the counters, without ever starting a device.
 
-    A sample between two steps is only read there. It is written with the next one by
-    the clock, or half a second later: between kernels, with nothing of ours in the
-    caches, writing takes ten times as long as reading. A process that is killed loses
-    those of its last fifth of a second, nothing else.
+    A sample between two steps is only read there. It is decoded and written with the
+    next one by the clock, or half a second later: between kernels, with nothing of
+    ours in the caches, that takes ten times as long as reading. A process that is
+    killed loses those of its last fifth of a second, nothing else.
 
     Args:
         session: Where events go.
@@ -62,7 +75,7 @@ class Memory:
         self._steps = steps
         self._torch: Any = None
         # Appending and taking are single operations for all threads.
-        self._unwritten: deque[dict[str, object]] = deque()
+        self._unwritten: deque[_Sample] = deque()
         self._due_ns = 0
 
     def continue_in_fork(self) -> None:
@@ -97,53 +110,57 @@ class Memory:
 
     def flush(self) -> None:
         """Write the samples that were only read so far."""
-        events = []
+        samples = []
         while self._unwritten:
             try:
-                events.append(self._unwritten.popleft())
+                samples.append(self._unwritten.popleft())
             except IndexError:
                 break  # Another thread took the last one.
-        if events:
-            self._session.emit_all(events)
+        if samples:
+            self._session.emit_all([_event(sample) for sample in samples])
 
     def _sample(self, point: str, whole: bool, held: dict[str, int] | None) -> None:
         waited = self._devices.synchronize() if self._torch is not None else "cpu"
-        counters = self._counters(whole=whole)
+        read = host_memory.process_counters(whole=True) if whole else None
+        # After a wait for nothing no device is in use.
+        more = self._of_devices(whole=whole) if waited != "cpu" else {}
         if held:
-            counters.update(held)
+            more.update(held)
         if not self._unwritten:
             self._due_ns = monotonic_ns() + _HELD_NS
-        t_ns = self._hold(point, counters, waited, system=whole)
+        t_ns = self._hold(point, read, more, waited, system=whole)
         if whole or t_ns > self._due_ns:
             self.flush()
 
     def _sample_by_clock(self) -> None:
-        self._hold(_CLOCK, self._counters(whole=False), "", system=True)
+        self._hold(_CLOCK, None, self._of_devices(whole=False), "", system=True)
         self.flush()
 
     def _hold(
-        self, point: str, counters: dict[str, int], waited: str, *, system: bool
+        self,
+        point: str,
+        read: bytes | dict[str, int] | None,
+        more: dict[str, int],
+        waited: str,
+        *,
+        system: bool,
     ) -> int:
         """Keep one sample to be written; return when it was taken."""
+        if read is None:
+            read = host_memory.reading()
         t_ns = monotonic_ns()
+        pressure: dict[str, float] = {}
         if system:
-            counters.update(host_memory.system_counters())
+            more = {**more, **host_memory.system_counters()}
+            pressure = host_memory.pressure()
+        shapes = self._shapes.distinct
         self._unwritten.append(
-            {
-                "t_ns": t_ns,
-                "event": "memory",
-                "point": point,
-                "bytes": counters,
-                "pressure": host_memory.pressure() if system else {},
-                "synchronized": waited,
-                "step": self._steps(),
-                "shapes": self._shapes.distinct,
-            }
+            (t_ns, point, read, more, pressure, waited, self._steps(), shapes)
         )
         return t_ns
 
-    def _counters(self, *, whole: bool) -> dict[str, int]:
-        counters = host_memory.process_counters(whole=whole)
+    def _of_devices(self, *, whole: bool) -> dict[str, int]:
+        counters: dict[str, int] = {}
         for kind in self._devices.accelerators_in_use():
             self._session.attempt(
                 f"memory {kind.type}", self._add, kind, counters, whole
@@ -154,6 +171,20 @@ class Memory:
     def _add(kind: DeviceKind, counters: dict[str, int], whole: bool) -> None:
         # What was read before one counter fails stays.
         counters.update(kind.counters(whole=whole))
+
+
+def _event(sample: _Sample) -> dict[str, object]:
+    t_ns, point, read, more, pressure, waited, step, shapes = sample
+    return {
+        "t_ns": t_ns,
+        "event": "memory",
+        "point": point,
+        "bytes": {**host_memory.counters_of(read), **more},
+        "pressure": pressure,
+        "synchronized": waited,
+        "step": step,
+        "shapes": shapes,
+    }
 
 
 class Sampler:

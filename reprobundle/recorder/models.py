@@ -56,7 +56,7 @@ class Models:
         replace(torch.nn.Module, "load_state_dict", make)
         for name in _MODULE_MOVES:
             replace(torch.nn.Module, name, self._moving(_module_device))
-        if getattr(torch._C, "_has_mps", False) or self._clock.waits:
+        if getattr(torch._C, "_has_mps", False) or self._clock.may_wait:
             self.watch_tensors()
 
     def watch_tensors(self) -> None:

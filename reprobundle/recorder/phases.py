@@ -14,9 +14,8 @@ from .durations import Total
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from types import TracebackType
-    from typing import Any
 
     from .session import Session
 
@@ -26,6 +25,30 @@ _FLUSH_NS = 1_000_000_000
 # A flush sorts the kept durations for their median. Waiting this many times longer
 # than the last flush took keeps all of them below a thousandth of the run.
 _FLUSH_COST_FACTOR = 1000
+
+
+# Of a torch that starts no device unseen.
+NEVER: Mapping[str, object] = {"_initialized": False}
+
+
+class Opened:
+    """An open span.
+
+    Attributes:
+        total: Where its time goes.
+        began_ns: When it began.
+        nested_ns: Time of spans inside it.
+        pend: Appends a duration to the pending ones of `total`.
+        thread: The thread for which the quick way is open; 0 for none.
+    """
+
+    __slots__ = ("began_ns", "nested_ns", "pend", "thread", "total")
+
+    total: Total
+    pend: Callable[[int], None]
+
+    def __init__(self) -> None:
+        self.began_ns = self.nested_ns = self.thread = 0
 
 
 class Clock:
@@ -44,7 +67,8 @@ class Clock:
             that is no entry of a phase.
 
     Attributes:
-        waits: Whether there may be a device to wait for; False saves the question.
+        starting: Its ``_initialized`` becomes true once a device may have to be waited
+            for that nobody sees being started; until then the question is saved.
         steps: Optimizer steps so far, in all threads; whoever sees one adds it.
     """
 
@@ -55,53 +79,124 @@ class Clock:
         "_claimed",
         "_due_ns",
         "_open",
+        "_quick",
         "_sent_steps",
         "_session",
         "_synchronize",
         "_thread",
         "_totals",
+        "_waits",
+        "starting",
         "steps",
-        "waits",
     )
 
     def __init__(self, session: Session, synchronize: Callable[[], str]) -> None:
         self._session = session
         self._synchronize = synchronize
-        self.waits = True
+        self._waits = True
+        self.starting: Mapping[str, object] = NEVER
+        self._open: list[Opened] = []
+        self._quick: list[Opened] = []
         self.continue_in_fork()
+
+    @property
+    def waits(self) -> bool:
+        """Whether there may be a device to wait for; False saves the question."""
+        return self._waits
+
+    @waits.setter
+    def waits(self, value: bool) -> None:
+        self._waits = value
+        self._slow_down()
+
+    @property
+    def may_wait(self) -> bool:
+        """Tell whether there is, or may come, a device to wait for."""
+        return self._waits or self.starting is not NEVER
+
+    def _slow_down(self) -> None:
+        for opened in self._quick:
+            opened.thread = 0
 
     def continue_in_fork(self) -> None:
         """Start anew: the parent reports what happened before the fork."""
         self._thread = get_ident()
         self._claimed = False
         self._totals: dict[str, Total] = {}
-        # For each open span: its total, when it began, time of spans inside it.
-        self._open: list[list[Any]] = []
+        # Emptied and not replaced: the quick functions hold it.
+        self._open.clear()
+        self._slow_down()
         self._due_ns = monotonic_ns() + _FLUSH_NS
         self._changed = False
         self.steps = self._sent_steps = 0
 
+    def measure(self, name: str) -> tuple[Callable[[], bool], Callable[[], None]]:
+        """Return `begin` and `end` of one phase, quick where there is no device.
+
+        What they do is what `begin` and `end` of the clock do. They do it themselves
+        for a span that lies in no other one, on the thread that is measured, without
+        a device to wait for, once the phase has had its first entry.
+
+        Args:
+            name: The recorder's own phase that they open and close.
+        """
+        mine, open_, starting = Opened(), self._open, self.starting
+        self._quick.append(mine)
+
+        def begin() -> bool:
+            if open_ or mine.thread != get_ident() or starting["_initialized"]:
+                return self._begin(name, mine)
+            open_.append(mine)
+            mine.began_ns = monotonic_ns()
+            return True
+
+        def end() -> None:
+            now_ns = monotonic_ns()
+            if (
+                len(open_) != 1
+                or not mine.thread
+                or mine.nested_ns
+                or starting["_initialized"]
+            ):
+                self.end()
+                return
+            open_.pop()
+            mine.pend(now_ns - mine.began_ns)
+            if now_ns > self._due_ns:
+                self.flush()
+
+        return begin, end
+
     def begin(self, name: str) -> bool:
         """Open a span of a phase of ours; tell whether `end` must be called."""
+        return self._begin(name, Opened())
+
+    def _begin(self, name: str, opened: Opened) -> bool:
         try:
             if get_ident() != self._thread and not self._claim(name):
                 return False
             if self._open and not self._may_nest(name):
                 return False
-            how = self._synchronize() if self.waits else "cpu"
+            waits = self._waits or self.starting["_initialized"]
+            how = self._synchronize() if waits else "cpu"
             if how == "capturing":
                 return False
             total = self._totals.get(name) or self._new_total(name)
             if how != "cpu":
                 total.note(how)
-            self._open.append([total, monotonic_ns(), 0])
+            opened.total = total
+            opened.pend = total.pending.append
+            opened.thread = 0 if waits or not self._claimed else self._thread
+            opened.nested_ns = 0
+            self._open.append(opened)
+            opened.began_ns = monotonic_ns()
         except Exception as error:
             self._session.trouble("phases", error)
             return False
         return True
 
     def _may_nest(self, name: str) -> bool:
-        if self._open[-1][0].name != "optimizer":
+        if self._open[-1].total.name != "optimizer":
             return False
         if name == "optimizer":
             # A step that raised was never closed: torch calls no hook then.
@@ -124,13 +219,16 @@ class Clock:
         if not self._open or get_ident() != self._thread:
             return
         try:
-            total, began_ns, nested_ns = self._open.pop()
+            opened = self._open.pop()
+            total, began_ns, nested_ns = opened.total, opened.began_ns, opened.nested_ns
+            opened.nested_ns = 0
+            waits = self._waits or self.starting["_initialized"]
             # What a clock that does not wait would have read: the self-check.
-            early_ns = monotonic_ns() if self.waits else 0
-            how = self._synchronize() if self.waits else "cpu"
+            early_ns = monotonic_ns() if waits else 0
+            how = self._synchronize() if waits else "cpu"
             now_ns = monotonic_ns()
             if self._open:
-                self._open[-1][2] += now_ns - began_ns
+                self._open[-1].nested_ns += now_ns - began_ns
             elapsed_ns = now_ns - began_ns - nested_ns
             if how == "cpu":
                 total.add(elapsed_ns, counted=counted)
@@ -147,7 +245,7 @@ class Clock:
     @property
     def open_phase(self) -> str:
         """Name of the phase that is open now, in whichever thread; empty for none."""
-        return self._open[-1][0].name if self._open else ""
+        return self._open[-1].total.name if self._open else ""
 
     def span(self, name: str) -> Span:
         """Return a context manager for a phase that the script names."""
@@ -163,11 +261,15 @@ class Clock:
 
     def synchronize(self) -> str:
         """Wait for the device in use and return how."""
-        return self._synchronize() if self.waits else "cpu"
+        waits = self._waits or self.starting["_initialized"]
+        return self._synchronize() if waits else "cpu"
 
     def flush(self) -> None:
         """Send the totals if any changed."""
-        if not self._changed and self.steps == self._sent_steps:
+        changed = self._changed or any(
+            total.pending for total in list(self._totals.values())
+        )
+        if not changed and self.steps == self._sent_steps:
             return
         began = monotonic_ns()
         self._changed = False

@@ -46,7 +46,7 @@ from .values import Values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from types import FrameType, ModuleType
     from typing import Any
 
@@ -66,6 +66,7 @@ class Recorder:
         self.clock = Clock(session, self.devices.synchronize)
         self.clock.waits = False
         self.devices.on_possible = self._wait_for_devices
+        self.devices.on_startable = self._expect_devices
         self.shapes = Shapes(session)
         self.memory = Memory(session, self.devices, self.shapes, self._steps)
         self.sampler = Sampler(self.memory)
@@ -92,6 +93,7 @@ class Recorder:
         self.beginnings = Beginnings(session, self.devices)
         self.loaders = Loaders(session, self.beginnings)
         self.training.on_call = self.beginnings.see_call
+        self.training.on_batch.append(self.loaders.see_batch)
         self.fallback_warnings = FallbackWarnings(session, self.clock)
         self.evidence = Evidence(session, self.clock)
         self.mapping = DeviceMapping(session)
@@ -219,6 +221,10 @@ class Recorder:
     def _wait_for_devices(self) -> None:
         self.clock.waits = True
         self.session.attempt("transfers", self.models.watch_tensors)
+
+    def _expect_devices(self, starting: Mapping[str, object]) -> None:
+        # Before any part takes functions of the clock: they keep it.
+        self.clock.starting = starting
 
     def _stay_uncompiled(self, torch: ModuleType) -> None:
         run_uncompiled(torch, self._package.__name__)

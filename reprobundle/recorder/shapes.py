@@ -31,6 +31,9 @@ class Shapes:
     def continue_in_fork(self) -> None:
         """Count anew: a fork reports for itself."""
         self._counts: dict[Any, int] = {}
+        # The input of the last call, and how often it came again since.
+        self._last: Any = ()
+        self._again = 0
         self._other = 0
         self._sent = -1
         self.distinct = 0
@@ -53,12 +56,28 @@ class Shapes:
                 key = ((arguments[0].dtype, arguments[0].shape),)
             else:
                 key = tuple(self._shapes((*arguments, *named.values())))
-            if key in self._counts:
-                self._counts[key] += 1
-            elif key:
-                self._add(key)
+            if key == self._last:
+                # To compare is cheaper than to hash; most loops have one shape.
+                self._again += 1
+            else:
+                self._count(key)
         except Exception as error:
             self._session.trouble("shapes", error)
+
+    def _count(self, key: Any) -> None:
+        self._settle()
+        self._last = key
+        if key in self._counts:
+            self._counts[key] += 1
+        elif key:
+            self._add(key)
+
+    def _settle(self) -> None:
+        again, self._again = self._again, 0
+        if self._last in self._counts:
+            self._counts[self._last] += again
+        elif self._last:
+            self._other += again
 
     def _shapes(self, values: Any) -> Iterator[Any]:
         plain = self._plain
@@ -81,6 +100,7 @@ class Shapes:
 
     def send(self) -> None:
         """Send the most frequent shapes if any call was counted since."""
+        self._settle()
         calls = sum(self._counts.values()) + self._other
         if not calls or calls == self._sent:
             return

@@ -27,6 +27,8 @@ _LOOKS_IN_A_ROW = 16
 # So many rounds are sampled one after the other, then as many with twice the distance,
 # and so on: their number grows with the logarithm of the run's length.
 _SAMPLES_PER_DISTANCE = 32
+_POINTS = ("first batch", "model ready", "first backward")
+_NEVER = sys.maxsize
 
 
 class Rounds:
@@ -43,6 +45,22 @@ class Rounds:
         if self._taken % _SAMPLES_PER_DISTANCE == 0:
             self._distance *= 2
         self.next += self._distance
+
+
+class _Calls:
+    """The outermost calls of modules.
+
+    Attributes:
+        count: How many there were.
+        look_at: Before which one the devices are looked at.
+        sample_at: After which one a memory sample is taken, without an optimizer.
+    """
+
+    __slots__ = ("count", "look_at", "sample_at")
+
+    count: int
+    look_at: int
+    sample_at: int
 
 
 class Training:
@@ -62,15 +80,21 @@ class Training:
         self._memory = memory
         self._shapes = shapes
         self.on_call: Callable[[Any, Any, dict[str, Any]], None] | None = None
+        # Each is called with an iterator and its batch until it returns false.
+        self.on_batch: list[Callable[[Any, Any], bool]] = []
         self.after_step: Callable[[int], None] | None = None
+        self._calls = _Calls()
+        self._unseen: set[str] = set()
         self.continue_in_fork()
 
     def continue_in_fork(self) -> None:
         """Count anew: a fork reports for itself."""
-        self._calls = 0
         self._rounds = Rounds()
         self._call_rounds = Rounds()
-        self._seen: set[str] = set()
+        calls = self._calls
+        calls.count, calls.look_at, calls.sample_at = 0, 1, self._call_rounds.next
+        # Emptied point by point; once nothing is left, asking costs nothing.
+        self._unseen.update(_POINTS)
 
     def install(self, torch: Any) -> None:
         """Attach to a torch that was just imported."""
@@ -92,7 +116,8 @@ class Training:
         also show in the traceback of every error inside a model.
         """
         is_compiling = torch.compiler.is_compiling
-        begin, end = self._clock.begin, self._clock.end
+        begin, end = self._clock.measure("forward")
+        calls, count = self._calls, self._shapes.count
         before, after = self._before_call, self._after_call
         inside = 0
 
@@ -103,8 +128,10 @@ class Training:
                 # clock would break its graph.
                 if is_compiling() or inside == get_ident():
                     return original(module, *arguments, **named)
-                before(module, arguments, named)
-                if not begin("forward"):
+                calls.count += 1
+                if calls.count >= calls.look_at:
+                    before(module, arguments, named)
+                if not begin():
                     return original(module, *arguments, **named)
                 inside = get_ident()
                 try:
@@ -112,7 +139,9 @@ class Training:
                 finally:
                     inside = 0
                     end()
-                    after(arguments, named)
+                    count(arguments, named)
+                    if calls.count >= calls.sample_at:
+                        after()
 
             return call
 
@@ -126,9 +155,8 @@ class Training:
 
         Only a device that was seen is waited for.
         """
-        calls = self._calls = self._calls + 1
-        if calls > _LOOKS_IN_A_ROW and calls & (calls - 1):
-            return
+        count = self._calls.count
+        self._calls.look_at = count + 1 if count < _LOOKS_IN_A_ROW else 2 * count
         values = (*arguments, *named.values())
         self._session.attempt("devices", self._look, module, values)
         self._at_first("model ready")
@@ -142,27 +170,29 @@ class Training:
             devices.note(parameter.device.type, "module parameter")
             break
 
-    def _after_call(self, arguments: Any, named: Any) -> None:
-        self._shapes.count(arguments, named)
-        calls = self._calls
-        if calls >= self._call_rounds.next and not self._clock.steps:
-            # Without an optimizer the calls of the model are the rounds.
-            self._call_rounds.advance()
-            self._memory.sample(f"call {calls}")
+    def _after_call(self) -> None:
+        """Take a sample: without an optimizer the calls of the model are the rounds."""
+        if self._clock.steps:
+            self._calls.sample_at = _NEVER
+            return
+        self._call_rounds.advance()
+        self._calls.sample_at = self._call_rounds.next
+        self._memory.sample(f"call {self._calls.count}")
 
     def _at_first(self, point: str) -> None:
-        if point not in self._seen:
-            self._seen.add(point)
+        if point in self._unseen:
+            self._unseen.discard(point)
             self._memory.sample(point, whole=True)
 
     def _watch_optimizer(self, torch: Any) -> None:
         is_compiling = torch.compiler.is_compiling
         clock = self._clock
+        begin, end = clock.measure("optimizer")
         thread = 0
 
         def before(optimizer: Any, arguments: Any, named: Any) -> None:
             nonlocal thread
-            if not is_compiling() and clock.begin("optimizer"):
+            if not is_compiling() and begin():
                 thread = get_ident()
 
         def after(optimizer: Any, arguments: Any, named: Any) -> None:
@@ -171,7 +201,7 @@ class Training:
                 return
             if thread == get_ident():
                 thread = 0
-                clock.end()
+                end()
             steps = clock.steps = clock.steps + 1
             if steps >= self._rounds.next:
                 self._rounds.advance()
@@ -200,17 +230,19 @@ class Training:
 
     def _watch_backward(self, torch: Any) -> None:
         is_compiling = torch.compiler.is_compiling
-        begin, end, first = self._clock.begin, self._clock.end, self._at_first
+        begin, end = self._clock.measure("backward")
+        unseen = self._unseen
 
         def make(original: Function) -> Function:
             def wrapper(*arguments: Any, **named: Any) -> Any:
-                if is_compiling() or not begin("backward"):
+                if is_compiling() or not begin():
                     return original(*arguments, **named)
                 try:
                     return original(*arguments, **named)
                 finally:
                     end()
-                    first("first backward")
+                    if unseen:
+                        self._at_first("first backward")
 
             return wrapper
 
@@ -219,26 +251,37 @@ class Training:
             replace(torch.autograd, name, make)
 
     def _watch_data(self, torch: Any) -> None:
-        begin, end, first = self._clock.begin, self._clock.end, self._at_first
+        begin, end = self._clock.measure("data")
+        end_without = self._clock.end
+        unseen, looks = self._unseen, self.on_batch
 
         def make(original: Function) -> Function:
             def wrapper(iterator: Any) -> Any:
-                if not begin("data"):
-                    return original(iterator)
-                batch = False
-                try:
-                    result = original(iterator)
-                    batch = True
-                finally:
-                    # The call that finds no further batch takes time and gives none.
-                    end(counted=batch)
-                first("first batch")
-                return result
+                if begin():
+                    try:
+                        batch = original(iterator)
+                    except BaseException:
+                        # The call that finds no further batch takes time, gives none.
+                        end_without(counted=False)
+                        raise
+                    end()
+                    if unseen:
+                        self._at_first("first batch")
+                else:
+                    batch = original(iterator)
+                if looks:
+                    self._look_at_batch(iterator, batch)
+                return batch
 
             return wrapper
 
         loader: Any = sys.modules["torch.utils.data.dataloader"]
         replace(loader._BaseDataLoaderIter, "__next__", make)
+
+    def _look_at_batch(self, iterator: Any, batch: Any) -> None:
+        for look in list(self.on_batch):
+            if not self._session.attempt("beginnings", look, iterator, batch):
+                self.on_batch.remove(look)
 
 
 def _add_held(optimizer: Any, held: dict[str, int]) -> None:

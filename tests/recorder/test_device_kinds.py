@@ -79,7 +79,7 @@ def asked_of_mps():
 def test_every_kind_answers_all_that_is_asked_of_one():
     wanted = {name for name in vars(DeviceKind) if not name.startswith("_")}
     wanted |= set(DeviceKind.__annotations__)
-    assert len(wanted) == 13
+    assert len(wanted) == 14
     for kind in device_kinds(fake()):
         assert (
             wanted - {name for name in dir(kind) if not name.startswith("_")} == set()

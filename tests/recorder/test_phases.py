@@ -404,8 +404,8 @@ def test_mps_on_another_system_is_a_stand_in(session, monkeypatch):
 
 
 def test_allocators_are_read_only_where_they_are_in_use(session: Any, monkeypatch):
-    host = "reprobundle.recorder.host_memory.process_counters"
-    monkeypatch.setattr(host, lambda *, whole: {"rss": 1})
+    host = "reprobundle.recorder.host_memory.reading"
+    monkeypatch.setattr(host, lambda: {"rss": 1})
     torch = Torch()
     device = devices(session, torch)
     memory = Memory(session, device, Shapes(session), lambda: 3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
     from typing import Any
 
@@ -20,6 +20,7 @@ class Cpu:
     # torch.manual_seed and torch.seed are not the CPU's own: they seed every device.
     seed_functions: tuple[str, ...] = ()
     starts_unseen = False
+    starting: Mapping[str, object] | None = None
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch

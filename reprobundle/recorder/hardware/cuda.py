@@ -11,7 +11,7 @@ from .kind import reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
     from typing import Any
 
@@ -35,6 +35,12 @@ class Cuda:
         version = getattr(torch, "version", None)
         self.starts_unseen = bool(
             getattr(version, "cuda", None) or getattr(version, "hip", None)
+        )
+        # ``is_initialized`` is this name of its module, and no fork in between
+        # (torch/cuda/__init__.py). A lookup can be asked eight times in a step.
+        names = getattr(torch.cuda, "__dict__", {})
+        self.starting: Mapping[str, object] | None = (
+            names if "_initialized" in names else None
         )
         # The function itself: a mapped run puts one in its place that always says yes.
         self._is_initialized = getattr(torch.cuda, "is_initialized", None)

@@ -7,7 +7,7 @@ from ..facts import UnknownFactError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
     from typing import Any, Protocol
 
@@ -30,12 +30,15 @@ class DeviceKind(Protocol):
         name: The device in the record.
         starts_unseen: Whether this torch could use the device without a tensor of the
             user's being seen there.
+        starting: What has a true ``_initialized`` once the device may be in use, where
+            it starts unseen and that can be known so cheaply; else None.
         seed_functions: Functions of ``torch.<type>`` that seed this kind alone.
     """
 
     type: str
     name: str
     starts_unseen: bool
+    starting: Mapping[str, object] | None
     seed_functions: tuple[str, ...]
 
     def is_used(self, seen: AbstractSet[str]) -> bool:

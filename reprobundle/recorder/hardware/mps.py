@@ -15,7 +15,7 @@ from .mps_obstacle import mps_obstacle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
     from typing import Any
 
@@ -31,6 +31,7 @@ class Mps:
     seed_functions: tuple[str, ...] = ("manual_seed",)
     # Not asked: the first answer is kept for the whole process. A tensor tells.
     starts_unseen = False
+    starting: Mapping[str, object] | None = None
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
