@@ -56,11 +56,11 @@ def examine(run: Run = macos.run_command) -> dict[str, tuple[object, str, str]]:
 
 def _machine(run: Run) -> Iterator[Probe]:
     if sys.platform == "darwin":
-        yield from macos.probes(run)
+        yield from macos.probes(run, numbered=True)
         yield from mac_extras(run)
         return
     yield from environment.linux_probes()
-    yield from linux_state.probes()
+    yield from linux_state.probes(numbered=True)
 
 
 def mac_extras(run: Run) -> Iterator[Probe]:

@@ -22,11 +22,13 @@ _LARGE_SHARE = 0.05
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
-def probes(root: str = "") -> Iterator[Probe]:
+def probes(root: str = "", *, numbered: bool = False) -> Iterator[Probe]:
     """Yield the probes about the moment.
 
     Args:
         root: Folder that stands for ``/``.
+        numbered: Name other programs with their process ids: whoever reads it now may
+            want to end them. In a record the ids would mean nothing.
     """
     for resource in ("cpu", "memory", "io"):
         yield _pressure(root, resource, "some")
@@ -35,9 +37,13 @@ def probes(root: str = "") -> Iterator[Probe]:
     yield (
         "state.running_processes",
         "/proc/*/stat",
-        lambda: running_processes(root),
+        lambda: running_processes(root, numbered=numbered),
     )
-    yield "state.large_processes", "/proc/*/stat", lambda: large_processes(root)
+    yield (
+        "state.large_processes",
+        "/proc/*/stat",
+        lambda: large_processes(root, numbered=numbered),
+    )
     yield "state.power_source", "/sys/class/power_supply", lambda: power_source(root)
     yield "cpu.governor", "/sys/devices/system/cpu", lambda: governor(root)
 
@@ -68,27 +74,34 @@ def pressure(path: str, kind: str) -> float:
     raise UnknownFactError(message)
 
 
-def running_processes(root: str = "") -> list[str]:
+def running_processes(root: str = "", *, numbered: bool = False) -> list[str]:
     """Return the names of other programs that run or wait for a disk right now."""
     mine = {os.getpid(), os.getppid()}
     found = [
-        name
+        _told(name, pid, numbered)
         for pid, name, state, _ in _processes(root)
         if state in "RD" and pid not in mine
     ]
     return sorted(found)[:_MOST_NAMED]
 
 
-def large_processes(root: str = "") -> list[str]:
+def large_processes(root: str = "", *, numbered: bool = False) -> list[str]:
     """Return names and sizes of other programs that hold much memory, largest first."""
     least = _LARGE_SHARE * _total_bytes(root)
     found = [
-        (size, name)
+        (size, name, pid)
         for pid, name, _, size in _processes(root)
         if size >= least and pid != os.getpid()
     ]
     found.sort(reverse=True)
-    return [f"{name} {size / 2**30:.1f} GiB" for size, name in found[:_MOST_NAMED]]
+    return [
+        _told(f"{name} {size / 2**30:.1f} GiB", pid, numbered)
+        for size, name, pid in found[:_MOST_NAMED]
+    ]
+
+
+def _told(text: str, pid: int, numbered: bool) -> str:
+    return f"{text} (pid {pid})" if numbered else text
 
 
 def _processes(root: str) -> Iterator[tuple[int, str, str, int]]:

@@ -6,6 +6,8 @@ also holds serial numbers; only the named keys are taken from it.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from .facts import UnknownFactError
 from .jsontext import decode
 
@@ -25,10 +27,15 @@ _BUSY_PERCENT = 20.0
 _LARGE_BYTES = 1 << 30
 
 
-def probes(run: Run) -> Iterator[Probe]:
-    """Yield the probes about the hardware profile and the moment."""
+def probes(run: Run, *, numbered: bool = False) -> Iterator[Probe]:
+    """Yield the probes about the hardware profile and the moment.
+
+    Args:
+        run: Runs a system command.
+        numbered: Name other programs with their process ids (see `linux_state`).
+    """
     profile = _Profile(run)
-    programs = _Programs(run)
+    programs = _Programs(run, numbered=numbered)
     hardware = "system_profiler SPHardwareDataType"
     displays = "system_profiler SPDisplaysDataType"
     yield "machine.chip", hardware, lambda: profile.text(_KINDS[0], "chip_type")
@@ -93,31 +100,51 @@ def low_power_mode(run: Run) -> bool:
     raise UnknownFactError(message)
 
 
+class _Program(NamedTuple):
+    """Another program: its share of a CPU in percent, resident bytes, name and id."""
+
+    percent: float
+    size: int
+    name: str
+    pid: int
+
+
 class _Programs:
-    """Other programs, asked once: share of a CPU, resident size, name."""
+    """Other programs, asked once."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, *, numbered: bool) -> None:
         self._run = run
-        self._found: list[tuple[float, int, str]] | None = None
+        self._numbered = numbered
+        self._found: list[_Program] | None = None
 
-    def _all(self) -> list[tuple[float, int, str]]:
+    def _all(self) -> list[_Program]:
         if self._found is None:
             # -c gives the program's name alone: paths and arguments may hold secrets.
-            text = self._run(("/bin/ps", "-A", "-c", "-o", "%cpu=,rss=,comm="))
-            rows = (line.split(None, 2) for line in text.splitlines())
+            columns = "pid=,%cpu=,rss=,comm="
+            text = self._run(("/bin/ps", "-A", "-c", "-o", columns))
+            rows = (line.split(None, 3) for line in text.splitlines())
             self._found = [
-                (float(row[0].replace(",", ".")), int(row[1]) * 1024, row[2].strip())
-                for row in rows
-                if len(row) == 3
+                _Program(
+                    percent=float(percent.replace(",", ".")),
+                    size=int(kibibytes) * 1024,
+                    name=name.strip(),
+                    pid=int(pid),
+                )
+                for pid, percent, kibibytes, name in (r for r in rows if len(r) == 4)
             ]
         return self._found
 
     def running(self) -> list[str]:
-        busy = sorted(one for one in self._all() if one[0] >= _BUSY_PERCENT)
-        names = [f"{name} {cpu:.0f} %" for cpu, _, name in reversed(busy)]
-        return names[:_MOST_NAMED]
+        busy = sorted(one for one in self._all() if one.percent >= _BUSY_PERCENT)
+        told = [self._told(one, f"{one.percent:.0f} %") for one in reversed(busy)]
+        return told[:_MOST_NAMED]
 
     def large(self) -> list[str]:
-        found = [(size, name) for _, size, name in self._all() if size >= _LARGE_BYTES]
-        found.sort(reverse=True)
-        return [f"{name} {size / 2**30:.1f} GiB" for size, name in found[:_MOST_NAMED]]
+        found = [one for one in self._all() if one.size >= _LARGE_BYTES]
+        found.sort(key=lambda one: one.size, reverse=True)
+        told = [self._told(one, f"{one.size / 2**30:.1f} GiB") for one in found]
+        return told[:_MOST_NAMED]
+
+    def _told(self, one: _Program, amount: str) -> str:
+        number = f" (pid {one.pid})" if self._numbered else ""
+        return f"{one.name} {amount}{number}"

@@ -64,13 +64,16 @@ def run_command(argv: Sequence[str]) -> str:
     return done.stdout.decode("utf-8", "replace")
 
 
-def probes(run: Run = run_command, *, moment: bool = True) -> Iterator[Probe]:
+def probes(
+    run: Run = run_command, *, moment: bool = True, numbered: bool = False
+) -> Iterator[Probe]:
     """Yield the probes about macOS and its machine.
 
     Args:
         run: Runs a system command.
         moment: Also ask what takes half a second: the hardware profile, power and
             other programs. One process of a run is enough.
+        numbered: Name other programs with their process ids (see `linux_state`).
     """
     system = _Settings(run)
     yield "os.system", "os.uname()", lambda: os.uname().sysname
@@ -114,7 +117,7 @@ def probes(run: Run = run_command, *, moment: bool = True) -> Iterator[Probe]:
     yield "cpu.flags", "sysctl hw.optional", system.flags
     yield "mps.graph_version", "MetalPerformanceShadersGraph Info.plist", graph_version
     if moment:
-        yield from mac_profile.probes(run)
+        yield from mac_profile.probes(run, numbered=numbered)
 
 
 class _Settings:

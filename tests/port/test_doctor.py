@@ -48,7 +48,7 @@ def mac_facts(sysctl=SYSCTL, *, virtual="0", tools="/Library/CLT\n", **changes):
             return tools
         return virtual if "kern.hv_vmm_present" in argv else plain(argv)
 
-    probes = [*macos.probes(run), *examination.mac_extras(run)]
+    probes = [*macos.probes(run, numbered=True), *examination.mac_extras(run)]
     found = {name: (*measured(read), source) for name, source, read in probes}
     said = {
         "os.system": "Darwin",
@@ -301,10 +301,10 @@ def test_without_mps_metal_is_not_asked_for_a_working_set():
 
 
 def test_heavy_programs_are_named():
-    facts = mac_facts(ps="  1.0 9000000 Docker\n")
+    facts = mac_facts(ps=" 512   1.0 9000000 Docker\n")
     heavy = check(machine.memory(facts), "heavy-processes")
     assert heavy.state == "warn"
-    assert "Docker 8.6 GiB" in heavy.got
+    assert "Docker 8.6 GiB (pid 512)" in heavy.got
 
 
 def test_variables_that_change_numbers_or_memory_are_told():

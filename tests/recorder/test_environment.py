@@ -224,10 +224,10 @@ Currently in use:
  lowpowermode         1
  displaysleep         10
 """
-PS = """  0.0   7232 launchd
- 97.4 524288 Google Chrome Helper (Renderer)
- 25,0   1024 mds_stores
-  3.1 3145728 python3.11
+PS = """    1   0.0   7232 launchd
+ 4312  97.4 524288 Google Chrome Helper (Renderer)
+  387  25,0   1024 mds_stores
+90117   3.1 3145728 python3.11
 """
 OUTPUTS = {
     "sw_vers": SW_VERS,
@@ -303,7 +303,7 @@ def test_a_mac_with_a_high_power_mode_is_not_in_low_power():
         ({"system_profiler": "{"}, "gpu.cores", ""),
         ({"pmset -g batt": ""}, "state.power_source", "pmset names no power source"),
         ({"pmset -g": ""}, "state.low_power_mode", "this Mac has no low power mode"),
-        ({"ps": "a b c\n"}, "state.running_processes", "ValueError"),
+        ({"ps": "a b c d\n"}, "state.running_processes", "ValueError"),
     ],
 )
 def test_output_of_another_form_is_a_reason(output, name, reason):
@@ -451,6 +451,12 @@ def test_reads_what_the_machine_is_doing(root):
     )
     assert facts["state.running_processes"] == (["busy) R (x", "waits"], "")
     assert facts["state.large_processes"] == (["waits 4.0 GiB"], "")
+    assert linux_state.large_processes(str(root), numbered=True) == [
+        "waits 4.0 GiB (pid 900002)"
+    ]
+    assert "waits (pid 900002)" in linux_state.running_processes(
+        str(root), numbered=True
+    )
     assert "no power supply" in facts["state.power_source"][1]
     assert "clock rates" in facts["cpu.governor"][1]
 

@@ -78,7 +78,7 @@ def judge(
     programs = "\n".join(map(str, awake)) if isinstance(awake, list) else ""
     groups: tuple[tuple[str, Callable[[], Iterable[DoctorCheck]]], ...] = (
         ("prerequisites", lambda: machine.prerequisites(facts)),
-        ("torch", lambda: [machine.torch_build(facts)]),
+        ("torch", lambda: [machine.torch_build(facts, python)]),
         ("folders", lambda: folder_checks(written, read)),
         ("memory", lambda: machine.memory(facts)),
         ("variables", lambda: machine.settings(variables)),

@@ -121,8 +121,13 @@ def _judged(facts: Facts, rule: _Rule, *, applies: bool) -> DoctorCheck:
     )
 
 
-def torch_build(facts: Facts) -> DoctorCheck:
-    """Return which torch was found, and where."""
+def torch_build(facts: Facts, python: str) -> DoctorCheck:
+    """Return which torch was found, and where.
+
+    Args:
+        facts: What the interpreter said.
+        python: The interpreter.
+    """
     version = facts.text("torch.version")
     return DoctorCheck(
         group="torch",
@@ -130,8 +135,10 @@ def torch_build(facts: Facts) -> DoctorCheck:
         state="ok" if version else "problem",
         got=f"{version} in {facts.text('torch.file')}"
         if version
-        else facts.why("torch.version"),
-        remedy="" if version else "name the interpreter that has torch: --python",
+        else f"{facts.why('torch.version')}, in {python}",
+        remedy=""
+        if version
+        else "install it there, or name the interpreter that has it with --python",
     )
 
 
