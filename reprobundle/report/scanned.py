@@ -47,6 +47,10 @@ WARNING = (
     "MPS cannot replace CUDA: another word for the device removes no binding to it. "
     "Nothing was run; whether operators, dtypes and memory fit shows on the device."
 )
+OF_A_BUNDLE = (
+    "Of a bundle the program is read, and whether its records and locks are whole; "
+    "inputs, outputs and logs were not looked at: reprobundle verify --integrity does."
+)
 
 
 def render_scan(
@@ -58,8 +62,9 @@ def render_scan(
     shown = [one for one in report.findings if verbose or one.standing in told]
     few = shown if verbose else shown[:MOST_SHOWN]
     quiet = len(report.findings) - len(few)
+    files = text.plural(report.files, "file")
     lines: list[Line] = [
-        *paragraph(screen, "scanned", f"{report.target}: {report.files} files"),
+        *paragraph(screen, "scanned", f"{report.target}: {files}"),
         BLANK,
         *table(screen, _SUMMARY, [_level(report, level) for level in LEVELS]),
         BLANK,
@@ -70,6 +75,8 @@ def render_scan(
         lines += [BLANK, *_remedies(screen, few), BLANK]
     lines += _aside(report, screen, verbose=verbose)
     lines += paragraph(screen, "note", WARNING, style="dim")
+    if report.bundle:
+        lines += paragraph(screen, "", OF_A_BUNDLE, style="dim")
     said = f"{_ACTIONS[report.action]}: {report.reason} [{report.rule}]"
     lines += paragraph(screen, "ACTION", said, style="strong")
     return screen.text(lines)
@@ -117,7 +124,8 @@ def _aside(report: ScanReport, screen: Screen, *, verbose: bool) -> list[Line]:
     lines: list[Line] = []
     counted = text.plural(len(report.mentions), "line")
     if report.mentions:
-        said = f"{counted} only mention such words; they count for nothing"
+        mention = "mentions" if len(report.mentions) == 1 else "mention"
+        said = f"{counted} only {mention} such words, which counts for nothing"
         lines += paragraph(screen, "mentions", said, style="dim")
     if verbose:
         for one in report.mentions:
@@ -131,6 +139,7 @@ def _aside(report: ScanReport, screen: Screen, *, verbose: bool) -> list[Line]:
         lines += paragraph(screen, label, said, style=style)
     rest = len(report.not_read) - len(matters)
     if rest and not verbose:
-        said = f"{text.plural(rest, 'file')} that hold no text of a program"
+        holds = "holds" if rest == 1 else "hold"
+        said = f"{text.plural(rest, 'file')} that {holds} no text of a program"
         lines += paragraph(screen, "not read", said, style="dim")
     return lines

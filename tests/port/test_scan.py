@@ -10,6 +10,7 @@ import pytest
 
 from reprobundle.cli.group import run
 from reprobundle.errors import BadCallError
+from reprobundle.format.manifest import Role
 from reprobundle.format.scan_report import ScanReport
 from reprobundle.format.schema import schema_of
 from reprobundle.format.writer import Source, write_bundle
@@ -375,3 +376,31 @@ def test_a_bundle_is_read_like_a_folder(tmp_path):
         ("a.py", 2): "blocker",
         ("lock/project/requirements.txt", 1): "blocker",
     }
+
+
+@pytest.mark.parametrize(
+    ("damaged", "status"), [("", 0), ("record", 10), ("project", 10), ("output", 0)]
+)
+def test_a_damaged_member_is_told_and_never_success(tmp_path, damaged, status, capsys):
+    path = tmp_path / "a.rpb.zip"
+    texts: dict[str, tuple[str, bytes]] = {
+        "project": ("project/a.py", b"import torch  # of the project\n"),
+        "record": ("runs/1/record.json", b'{"a": "of the record"}\n'),
+        "output": ("runs/1/outputs/a.txt", b"of the output\n"),
+    }
+    roles: tuple[Role, ...] = ("project", "record", "output")
+    write_bundle(path, [Source(texts[role][0], role, texts[role][1]) for role in roles])
+    content = path.read_bytes()
+    words = f"of the {damaged}".encode()
+    if damaged:
+        assert content.count(words) == 1
+        content = content.replace(words, words.upper())
+    path.write_bytes(content)
+    assert run(["scan", str(path)]) == status
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "outputs and logs were not looked at" in shown
+    if status:
+        name = texts[damaged][0].removeprefix("project/")
+        assert f"NOT READ {name}: damaged: not what was sealed" in shown
+        assert "NOT DECIDED" in shown
+    assert f"a.rpb.zip: {0 if damaged == 'project' else 1} file" in shown

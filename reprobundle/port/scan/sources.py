@@ -9,8 +9,14 @@ from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from reprobundle.errors import BadCallError
-from reprobundle.format.reader import open_bundle
+from reprobundle.errors import (
+    AbsentMemberError,
+    BadCallError,
+    DigestError,
+    StructureError,
+)
+from reprobundle.format.limits import DOCUMENT_BYTES
+from reprobundle.format.reader import Bundle, open_bundle
 from reprobundle.format.scan_report import NotRead
 from reprobundle.run.project import CACHE_FOLDERS
 
@@ -19,6 +25,8 @@ MOST_FILES = 50_000
 _ENVIRONMENTS = frozenset({"site-packages", ".venv", "venv", ".eggs"})
 _CODE = frozenset({".py", ".pyi", ".pyx", ".ipynb", ".sh", ".bash", ".toml", ".cfg"})
 _PROJECT = "project/"
+# What says how the program was run; a bundle in which it is damaged is not whole.
+_DOCUMENTS = frozenset({"readme", "lock", "policy", "record", "checksums"})
 
 
 class Source(NamedTuple):
@@ -49,7 +57,8 @@ def read_sources(target: Path) -> Iterator[Source | NotRead]:
     """Yield every text below `target`, and every file that is none.
 
     Args:
-        target: A folder, a file, or a bundle, whose ``project/`` is read.
+        target: A folder, a file, or a bundle, whose ``project/`` is read. Records and
+            locks of a bundle are looked at as well, for damage alone.
 
     Raises:
         BadCallError: There is no such path, or it holds no file.
@@ -135,14 +144,28 @@ def _bundle(target: Path) -> Iterator[tuple[str, bytes | NotRead]]:
         bundle = stack.enter_context(open_bundle(target))
         for member, facts in bundle.members.items():
             inside = member.startswith((_PROJECT, "lock/project/"))
-            name = member.removeprefix(_PROJECT)
-            if not inside:
+            if not inside and facts.role not in _DOCUMENTS:
                 continue
-            if facts.size_bytes > LONGEST_BYTES:
+            name = member.removeprefix(_PROJECT)
+            limit = LONGEST_BYTES if inside else DOCUMENT_BYTES
+            if facts.size_bytes > limit:
                 size = f"{facts.size_bytes:,} bytes are more than the limit"
                 yield name, _not_read(name, size)
-            else:
-                yield name, bundle.read(member, limit_bytes=LONGEST_BYTES)
+                continue
+            content = _member(bundle, member, name, limit)
+            if inside or isinstance(content, NotRead):
+                yield name, content
+
+
+def _member(bundle: Bundle, member: str, name: str, limit: int) -> bytes | NotRead:
+    """Return a member's content; one that is not what was sealed matters always."""
+    try:
+        return bundle.read(member, limit_bytes=limit)
+    except AbsentMemberError as error:
+        return NotRead(path=name, reason=str(error), matters=True)
+    except (DigestError, StructureError):
+        reason = "damaged: not what was sealed; reprobundle verify says more"
+        return NotRead(path=name, reason=reason, matters=True)
 
 
 def _not_read(name: str, reason: str) -> NotRead:
