@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -79,8 +80,8 @@ def forecast(
     shown and run after you agreed. {device} in it becomes cpu; a project that names mps
     gets mps, and the CPU stands for it. The command runs in a copy of the project.
     Exit status: 0 nothing found that blocks, 10 an operator without a kernel, float64,
-    or more memory than --memory, 11 not everything was seen; 20 bad call, 22 the
-    command failed.
+    or more memory than --memory, 11 not everything was seen, or an operator runs on the
+    CPU of a Mac; 20 bad call, or no torch; 22 the command failed.
     """
     from reprobundle.format.canonical import encode
     from reprobundle.port.forecast.forecast import ForecastOptions
@@ -103,7 +104,7 @@ def forecast(
         options = ForecastOptions(
             torch=torch,
             # A Mac of 16 GB has 16 GiB.
-            memory_bytes=size_bytes(memory.lower().replace("gb", "gib"))
+            memory_bytes=size_bytes(re.sub("(?<=[kmgt])b$", "ib", memory.lower()))
             if memory
             else None,
             dry=dry,

@@ -29,6 +29,8 @@ class ForecastOperator(
         phases: Phases it ran in.
         where: First place in the user's code; empty where there is none.
         note: What follows from it.
+        follows: For a backward without a kernel, its forward, if that has none either:
+            both are one cause.
     """
 
     operator: str
@@ -39,6 +41,7 @@ class ForecastOperator(
     phases: tuple[str, ...]
     where: str
     note: str = ""
+    follows: str = ""
 
 
 class ForecastSite(
@@ -214,7 +217,8 @@ class ForecastReport(
             numpy drew is not seen. ``unknown`` where no module was called.
         compared: This run against a forecast of the full run, if one was named.
         exit_status: 0 when nothing blocks and nothing went unseen, 10 when something
-            blocks, 11 when nothing that was seen blocks.
+            blocks, 11 when nothing that was seen blocks, and something went unseen or
+            runs on the CPU.
     """
 
     schema: Literal["reprobundle/forecast/1"] = FORECAST_SCHEMA

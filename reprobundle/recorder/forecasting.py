@@ -15,6 +15,7 @@ from .operator_forms import OperatorForms
 from .refusals import Refusals
 from .steered_census import SteeredCensus
 from .steered_crossings import SteeredCrossings
+from .whole_layers import WholeLayers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Forecasting:
         crossings = SteeredCrossings(session, clock, sites.steered)
         sites.on_arrival = crossings.arrived
         self._sites = sites
+        layers = WholeLayers()
         self._refusals: Refusals | None = None
         if asked.get("refuse") is not None:
             operators = frozenset(asked["refuse"])
@@ -57,10 +59,11 @@ class Forecasting:
         self.observers: list[Observer] = [
             *([self._named(session, asked)] if asked.get("named") else []),
             *([Dry(session)] if asked.get("dry") else []),
+            layers,
             sites,
             crossings,
-            SteeredCensus(session, clock, sites.holds),
-            OperatorForms(session, clock, sites.holds),
+            SteeredCensus(session, clock, sites.holds, layers.layer_of),
+            OperatorForms(session, clock, sites.holds, layers.layer_of),
             DrawnInputs(session),
         ]
 

@@ -50,6 +50,8 @@ class OperatorForms(Observer):
         session: Where the events go.
         clock: Knows the open phase.
         holds: In a forecast, tells whether a tensor would be on one.
+        layer_of: In a forecast, names what MPS is asked for in the place of a product;
+            it is then never asked for the product in this form.
     """
 
     name = "forms"
@@ -60,9 +62,11 @@ class OperatorForms(Observer):
         session: Session,
         clock: Clock,
         holds: Callable[[Any], bool] | None = None,
+        layer_of: Callable[[OperatorCall], str] | None = None,
     ) -> None:
         self._session = session
         self._holds = holds
+        self._layer_of = layer_of
         self._clock = clock
         self._torch: Any = None
         self._forms: dict[tuple[Any, ...], int] = {}
@@ -79,7 +83,7 @@ class OperatorForms(Observer):
             return
         tensors = tuple(self._tensors(call.arguments))
         device = next(filter(None, map(self._device, tensors)), "")
-        if not device:
+        if not device or (self._layer_of is not None and self._layer_of(call)):
             return
         where = caller(self._session.project)
         shown = "" if "/site-packages/" in where else where

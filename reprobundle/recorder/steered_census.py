@@ -33,19 +33,26 @@ class SteeredCensus(Observer):
         session: Where the events go.
         clock: Knows the open phase.
         holds: Tells whether a tensor is on the steered device.
+        layer_of: Names what MPS is asked for in the place of an operator, if it is part
+            of that.
     """
 
     name = "forecast"
     sees_operators = True
 
     def __init__(
-        self, session: Session, clock: Clock, holds: Callable[[Any], bool]
+        self,
+        session: Session,
+        clock: Clock,
+        holds: Callable[[Any], bool],
+        layer_of: Callable[[OperatorCall], str],
     ) -> None:
         self._session = session
         self._clock = clock
         self._holds = holds
+        self._layer_of = layer_of
         self._torch: Any = None
-        self._rows: dict[tuple[str, str, bool], dict[str, Any]] = {}
+        self._rows: dict[tuple[str, str, bool, str], dict[str, Any]] = {}
         self._memory: dict[int, tuple[int, Any]] = {}
         self._live_bytes = 0
         self._peak_bytes = 0
@@ -65,7 +72,8 @@ class SteeredCensus(Observer):
         on = [tensor for tensor in (*given, *made) if self._holds(tensor)]
         for tensor in on:
             self._keep(tensor)
-        key = (str(call.operator), call.phase, bool(on))
+        layer = self._layer_of(call) if on else ""
+        key = (str(call.operator), call.phase, bool(on), layer)
         row = self._rows.get(key)
         if row is None:
             if len(self._rows) >= _MOST_ROWS:
@@ -121,9 +129,10 @@ class SteeredCensus(Observer):
                 "operator": operator,
                 "phase": phase,
                 "steered": steered,
+                "layer": layer,
                 **{name: value for name, value in row.items() if name != "last"},
             }
-            for (operator, phase, steered), row in self._rows.items()
+            for (operator, phase, steered, layer), row in self._rows.items()
         ]
         events.append(
             {

@@ -52,8 +52,10 @@ def crossing_lines(
         lines += table(screen, _COLUMNS, [_row(one) for one in kept])
     left = len(found) - len(kept)
     if left:
-        said = f"{text.plural(left, 'further place')} not shown; -v shows all"
-        lines += paragraph(screen, "", said, style="dim")
+        noun = "further place" if kept else "place"
+        where = "" if kept else " outside the loop,"
+        said = f"{text.plural(left, noun)}{where} not shown; -v shows all"
+        lines += paragraph(screen, "" if kept else "crossings", said, style="dim")
     waits = sum(one.count for one in loop if one.kind in {"to-cpu", "scalar-read"})
     if waits and report.steps:
         said = (

@@ -11,7 +11,12 @@ from reprobundle.format.forecast_report import (
     ForecastReport,
     Place,
 )
-from reprobundle.port.forecast.judging import EXIT_BLOCKED, is_refused
+from reprobundle.port.forecast.judging import (
+    EXIT_BLOCKED,
+    is_refused,
+    is_wrong,
+    on_cpu,
+)
 from reprobundle.report import text
 from reprobundle.report.forecast_crossings import crossing_lines
 from reprobundle.report.layout import BLANK, Column, Row, paragraph, table
@@ -19,7 +24,7 @@ from reprobundle.report.screen import Line, Screen, Span, Style
 
 _STYLES: dict[Place, Style] = {
     "missing": "bad",
-    "always-cpu": "bad",
+    "always-cpu": "warn",
     "detour": "warn",
     "unknown": "warn",
 }
@@ -108,7 +113,7 @@ def _kernels(report: ForecastReport, screen: Screen, *, verbose: bool) -> list[L
             f"{one.certainty}, {what}: {name} at {one.where or text.NOTHING}, "
             f"{text.plural(one.count, 'call')}: {one.text} ({one.source})"
         )
-        style: Style = "bad" if one.certainty == "certain" else "warn"
+        style: Style = "bad" if is_wrong(one) else "warn"
         lines += paragraph(screen, label, said, style=style)
         lines += paragraph(screen, "", one.form, style="dim") if verbose else []
     return lines
@@ -143,19 +148,33 @@ def _compared(report: ForecastReport, screen: Screen) -> list[Line]:
 
 def _memory(report: ForecastReport) -> str:
     fits = [
-        f"{one.mac_bytes / 2**30:.0f} GB {_FITS[one.fit]} ({one.certainty})"
+        f"{_mac(one.mac_bytes)} {_FITS[one.fit]} ({one.certainty})"
         for one in report.memory
     ]
     peak = text.size(report.peak_bytes)
     return f"at least {peak} of tensors at one time (lower bound): {', '.join(fits)}"
 
 
+def _mac(size_bytes: int) -> str:
+    """Return the size of a Mac as it is sold: one of 16 GB has 16 GiB."""
+    whole, rest = divmod(size_bytes, 1 << 30)
+    return text.size(size_bytes) if rest else f"{whole} GB"
+
+
 def _verdict(report: ForecastReport, screen: Screen) -> list[Line]:
     if report.exit_status == EXIT_BLOCKED:
+        besides = _on_cpu(report)
         said = f"BLOCKED BY {', '.join(_blockers(report)) or 'memory'}"
+        said += f"; {besides}" * bool(besides)
         return paragraph(screen, "FORECAST", said, style="strong bad")
     if not report.steered:
         return paragraph(screen, "FORECAST", _not_asked(report), style="strong warn")
+    if besides := _on_cpu(report):
+        said = (
+            f"NO RUN ON MPS ALONE: nothing that was seen blocks, but {besides}, so "
+            "what comes out is no result of MPS"
+        )
+        return paragraph(screen, "FORECAST", said, style="strong warn")
     if report.exit_status:
         said = "NOT WHOLE: nothing that was seen blocks, but not everything was seen"
         return paragraph(screen, "FORECAST", said, style="strong warn")
@@ -172,16 +191,24 @@ def _not_asked(report: ForecastReport) -> str:
     )
 
 
+def _on_cpu(report: ForecastReport) -> str:
+    """Return how many operators run on the CPU of a Mac; empty if none does."""
+    number = len(set(on_cpu(report)))
+    runs = "runs" if number == 1 else "run"
+    return f"{text.plural(number, 'operator')} {runs} on the CPU" if number else ""
+
+
 def _blockers(report: ForecastReport) -> Iterator[str]:
-    operators = sum(map(is_refused, report.operators))
+    # A backward whose forward is refused before it is no further cause.
+    operators = sum(is_refused(o) and not o.follows for o in report.operators)
     mixed = sum(one.kind == "mixed-devices" for one in report.crossings)
-    kernels = sum(one.certainty == "certain" for one in report.kernels)
+    kernels = sum(map(is_wrong, report.kernels))
     for number, noun, rest in (
         (operators, "operator", " without a kernel"),
         (len(report.float64), "place", " with float64"),
         (mixed, "place", " with tensors of both devices"),
         (len(report.refused), "refusal", ""),
-        (kernels, "operator", " in a form that MPS gets wrong or leaves to the CPU"),
+        (kernels, "operator", " in a form that MPS gets wrong"),
     ):
         if number:
             yield f"{text.plural(number, noun)}{rest}"

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import venv
 from pathlib import Path
 
 import jsonschema
@@ -17,7 +18,7 @@ from reprobundle.format.forecast_report import MemoryFit
 from reprobundle.format.schema import schema_of
 from reprobundle.port.forecast.forecast import ForecastOptions, forecast
 from reprobundle.port.forecast.judged import judge_operators, memory_fits
-from reprobundle.port.forecast.judging import judge
+from reprobundle.port.forecast.judging import judge, with_status
 from reprobundle.port.forecast.subject import typed
 from reprobundle.port.forecast.watching import watch
 from reprobundle.report.forecasted import render_forecast
@@ -31,6 +32,18 @@ pytest.importorskip("torch")
 def variables():
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     return {**os.environ, "OMP_NUM_THREADS": "1", "PATH": path}
+
+
+def row(operator):
+    return SteeredOperatorEvent(
+        t_ns=0,
+        operator=operator,
+        phase="",
+        steered=True,
+        count=1,
+        steps=1,
+        where="a.py:1",
+    )
 
 
 def project(folder, name):
@@ -88,10 +101,42 @@ def test_a_choice_of_the_cpu_is_likely_and_names_what_mps_is_asked_for(plain):
     assert (found.on_mps, found.certainty) == ("_lstm_mps", "likely")
 
 
+def products(report):
+    names = ("aten.mm.", "aten.addmm.")
+    return [one for one in report.operators if one.operator.startswith(names)]
+
+
+def test_products_of_a_linear_layer_are_told_as_the_layer_that_mps_is_asked_for(plain):
+    found = products(judge(plain.processes, (), torch="2.13"))
+    # Those of layers, attention, recurrent cells, and of their backward passes.
+    assert {one.on_mps for one in found} == {"linear", "linear_backward"}
+    assert {(one.place, one.certainty) for one in found} == {("native", "likely")}
+    assert sum(one.count for one in found) > 60
+
+
+def test_a_form_that_mps_is_not_asked_for_gives_no_alarm(plain):
+    kernels = judge(plain.processes, (), torch="2.13").kernels
+    assert {one.operator for one in kernels} == {"aten.bmm.default"}
+
+
+def test_a_product_of_the_scripts_own_is_certain_and_may_be_misread(faulty):
+    _, report = faulty
+    (found,) = products(report)
+    assert (found.on_mps, found.certainty) == ("", "certain")
+    assert found.where == "faulty.py:15"
+    (kernel,) = report.kernels
+    assert (kernel.operator, kernel.where) == ("aten.mm.default", "faulty.py:15")
+    assert kernel.source.endswith("/193487")
+
+
 def test_operators_without_a_kernel_are_named_with_their_line(faulty):
     _, report = faulty
     bad = {one.operator: one for one in report.operators if one.place == "missing"}
-    assert list(bad) == ["aten.mode.default"]
+    assert set(bad) == {
+        "aten.mode.default",
+        "aten.multi_margin_loss.default",
+        "aten.multi_margin_loss_backward.default",
+    }
     mode = bad["aten.mode.default"]
     assert (mode.count, mode.where, mode.certainty) == (3, "faulty.py:12", "certain")
     assert report.exit_status == 10
@@ -101,6 +146,64 @@ def test_what_always_goes_to_the_cpu_is_told_apart(faulty):
     _, report = faulty
     (svd,) = [one for one in report.operators if one.place == "always-cpu"]
     assert (svd.operator, svd.where) == ("aten._linalg_svd.default", "faulty.py:14")
+
+
+def test_what_runs_on_the_cpu_blocks_nothing_and_is_no_success(faulty):
+    _, report = faulty
+    alone = msgspec.structs.replace(
+        report,
+        operators=tuple(o for o in report.operators if o.place != "missing"),
+        float64=(),
+        exit_status=0,
+    )
+    report = with_status(alone, asked_memory=False)
+    assert report.exit_status == 11
+    shown = " ".join(render_forecast(report).split())
+    assert "NO RUN ON MPS ALONE" in shown
+    assert "1 operator runs on the CPU" in shown
+    plain = tuple(o for o in report.operators if o.place != "always-cpu")
+    none = msgspec.structs.replace(report, operators=plain, exit_status=0)
+    assert with_status(none, asked_memory=False).exit_status == 0
+    detour = msgspec.structs.replace(
+        report.kernels[0], kind="detour", certainty="certain"
+    )
+    left = msgspec.structs.replace(none, kernels=(detour,))
+    assert with_status(left, asked_memory=False).exit_status == 11
+
+
+def test_a_backward_whose_forward_is_refused_is_the_same_cause(faulty):
+    _, report = faulty
+    follows = {one.operator: one.follows for one in report.operators if one.follows}
+    assert follows == {
+        "aten.multi_margin_loss_backward.default": "aten.multi_margin_loss.default"
+    }
+    assert "the backward of multi_margin_loss, which is refused first" in " ".join(
+        render_forecast(report).split()
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "version", "follows"),
+    [
+        (("_ctc_loss.Tensor", "_ctc_loss_backward.Tensor"), "2.13", 0),
+        (("_embedding_bag.default", "_embedding_bag_dense_backward.default"), "2.9", 0),
+        (("_pdist_forward.default", "_pdist_backward.default"), "2.15", 0),
+        # Its forward has a kernel: the backward is a cause of its own.
+        (("_cdist_forward.default", "_cdist_backward.default"), "2.12", None),
+        # Another operator of a similar name.
+        (("mode.default", "_ctc_loss_backward.default"), "2.13", None),
+    ],
+)
+def test_a_backward_is_a_cause_of_its_own_where_its_forward_is_not(
+    names, version, follows
+):
+    table = table_of(version)
+    assert table is not None
+    full = [f"aten.{name}" for name in names]
+    found = judge_operators([row(name) for name in full], table, steered=True)
+    (backward,) = [one for one in found if one.operator == full[1]]
+    assert backward.place == "missing"
+    assert backward.follows == ("" if follows is None else full[follows])
 
 
 def test_float64_is_found_with_its_line(faulty):
@@ -123,6 +226,9 @@ def test_the_terminal_labels_each_line_and_says_what_was_not_covered(faulty):
     assert "certain: float64 computed at faulty.py:13, 1 time" in shown
     assert "(lower bound): 8 GB not excluded (unknown)" in " ".join(shown.split())
     assert "BLOCKED BY 2 operators without a kernel, 1 place with float64" in shown
+    assert "; 1 operator runs on the CPU" in " ".join(shown.split())
+    # No place is shown, so what is not shown has a label of its own.
+    assert "crossings     2 places outside the loop, not shown" in shown
 
 
 def test_a_mac_that_is_too_small_blocks_beside_other_things(faulty):
@@ -152,33 +258,16 @@ def test_json_follows_its_schema(faulty):
     ],
 )
 def test_the_table_of_the_target_decides(operator, version, place):
-    row = SteeredOperatorEvent(
-        t_ns=0,
-        operator=operator,
-        phase="",
-        steered=True,
-        count=1,
-        steps=1,
-        where="a.py:1",
-    )
     table = table_of(version)
     assert table is not None
-    (found,) = judge_operators([row], table, steered=True)
+    (found,) = judge_operators([row(operator)], table, steered=True)
     assert found.place == place
     assert (found.certainty == "unknown") == (place == "unknown")
 
 
 def test_what_nobody_could_judge_or_see_is_no_success(plain):
     (process, *others) = plain.processes
-    own = SteeredOperatorEvent(
-        t_ns=0,
-        operator="mine.f.default",
-        phase="",
-        steered=True,
-        count=1,
-        steps=1,
-        where="a.py:1",
-    )
+    own = row("mine.f.default")
     lost = [
         msgspec.structs.replace(one, reason="3 operators were not counted")
         if isinstance(one, SteeredEndEvent)
@@ -198,6 +287,30 @@ def test_memory_is_that_of_the_tensors_that_live_at_one_time(tmp_path):
     report = forecast(typed(argv, tmp_path, variables()))
     assert report.peak_bytes == 12 << 20
     assert [one.fit for one in report.memory] == ["not-excluded"] * 5
+
+
+def test_a_mac_of_any_size_is_named_as_it_was_asked_for(faulty):
+    _, report = faulty
+    sizes = {16 << 30: "16 GB", 12 << 10: "12.0 KiB", 3 << 29: "1.50 GiB"}
+    for asked, shown in sizes.items():
+        fit = MemoryFit(mac_bytes=asked, fit="cannot", certainty="certain")
+        one = msgspec.structs.replace(report, memory=(fit,))
+        text = " ".join(render_forecast(one).split())
+        assert f"(lower bound): {shown} cannot fit" in text
+
+
+@pytest.mark.parametrize("how", [[], ["--strict"]])
+def test_an_interpreter_without_torch_is_named(how, tmp_path, monkeypatch, capsys):
+    plain = tmp_path / "plain"
+    venv.create(plain, symlinks=True)
+    python = plain / "bin/python"
+    monkeypatch.chdir(project(tmp_path, "faulty.py"))
+    asked = ["forecast", *how, "--", str(python), "faulty.py", "{device}"]
+    assert call(asked) == 20
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert f"{python} has no torch" in error
+    assert "install torch there" in error
 
 
 def test_a_lower_bound_never_says_that_a_run_fits():

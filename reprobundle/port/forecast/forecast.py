@@ -28,7 +28,12 @@ from reprobundle.port.forecast.judging import (
     table_for,
 )
 from reprobundle.port.forecast.subject import Subject
-from reprobundle.port.forecast.watching import Watched, torch_of, watch
+from reprobundle.port.forecast.watching import (
+    Watched,
+    torch_of,
+    watch,
+    without_torch,
+)
 from reprobundle.run.events import SteeredOperatorEvent, SteeredRefusalEvent
 
 Placed = TypeVar(
@@ -74,8 +79,8 @@ def forecast(subject: Subject, options: ForecastOptions = _PLAIN) -> ForecastRep
         options: What is asked for.
 
     Raises:
-        BadCallError: The command cannot be started, there is no table, or the forecast
-            to compare with cannot be read.
+        BadCallError: The command cannot be started or its interpreter has no torch,
+            there is no table, or the forecast to compare with cannot be read.
         CommandFailedError: The command failed, so that most of it was not seen.
     """
     full = read_forecast(options.against) if options.against else None
@@ -89,6 +94,9 @@ def forecast(subject: Subject, options: ForecastOptions = _PLAIN) -> ForecastRep
     ended = bool(watched.exit_status) and _was_refused(watched)
     gap = "what comes after the refusal that ended the command" if ended else ""
     if watched.exit_status and not ended:
+        error = without_torch(watched, subject.python)
+        if error is not None:
+            raise error
         gap = _stopped(watched, dry=options.dry)
     report = judge(
         watched.processes,

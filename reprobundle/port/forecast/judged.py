@@ -17,6 +17,7 @@ from reprobundle.format.forecast_report import (
     MemoryFit,
     Place,
 )
+from reprobundle.port.forecast.causes import with_causes
 from reprobundle.run.events import SteeredOperatorEvent
 from reprobundle.verify.mps_operators import OperatorTable, base_name
 
@@ -52,7 +53,7 @@ _ORDER: tuple[Place, ...] = (
 )
 _NOTES: dict[Place, str] = {
     "missing": "raises; with the fallback variable it runs on the CPU",
-    "always-cpu": "runs on the CPU whatever the variable says",
+    "always-cpu": "runs on the CPU whatever the variable says, and raises nothing",
     "unknown": "the table does not know it",
 }
 
@@ -68,28 +69,32 @@ def judge_operators(
         steered: Whether they ran on the device's tensors; if not, nobody knows whether
             MPS is asked for them.
     """
-    by_name: dict[str, list[SteeredOperatorEvent]] = {}
+    groups: dict[tuple[str, str], list[SteeredOperatorEvent]] = {}
     for row in rows:
-        by_name.setdefault(row.operator, []).append(row)
-    found = [_judged(name, mine, table, steered) for name, mine in by_name.items()]
-    return sorted(found, key=lambda one: (_ORDER.index(one.place), -one.count))
+        groups.setdefault((row.operator, row.layer), []).append(row)
+    found = [_judged(*key, mine, table, steered) for key, mine in groups.items()]
+    order = sorted(found, key=lambda one: (_ORDER.index(one.place), -one.count))
+    return with_causes(order)
 
 
 def _judged(
     name: str,
+    layer: str,
     rows: Sequence[SteeredOperatorEvent],
     table: OperatorTable,
     steered: bool,
 ) -> ForecastOperator:
     base = base_name(name) if name.startswith("aten.") else name
-    other = ON_MPS.get(base, "")
+    other = layer or ON_MPS.get(base, "")
     if base == "_linalg_svd" and table.placement("aten.linalg_svd") == "always-cpu":
         # Up to 2.13 the operator above it goes to the CPU as a whole.
         other = "linalg_svd"
     place: Place = table.placement(f"aten.{other}.default" if other else name)
     note = _NOTES.get(place, "")
     certainty: Certainty = "likely" if other else "certain"
-    if other in ON_MPS.values():
+    if layer:
+        note = f"a part of a layer; torch for macOS asks MPS for {layer}"
+    elif other in ON_MPS.values():
         note = f"a choice of the CPU; MPS is asked for {other}"
     if place == "native" and base in table.detours:
         place, certainty = "detour", "likely"

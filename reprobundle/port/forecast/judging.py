@@ -11,6 +11,7 @@ from reprobundle.errors import BadCallError
 from reprobundle.format.forecast_report import (
     Drawn,
     ForecastInvented,
+    ForecastKernel,
     ForecastOperator,
     ForecastRefusal,
     ForecastReport,
@@ -128,7 +129,7 @@ def with_status(report: ForecastReport, *, asked_memory: bool) -> ForecastReport
         asked_memory: Whether one size of Mac was named, which then has to do.
     """
     status = report.exit_status
-    if any(one.place == "unknown" for one in report.operators):
+    if any(one.place == "unknown" for one in report.operators) or any(on_cpu(report)):
         status = EXIT_UNDECIDED
     if _blocked(report) or (asked_memory and report.memory[0].fit == "cannot"):
         status = EXIT_BLOCKED
@@ -136,7 +137,7 @@ def with_status(report: ForecastReport, *, asked_memory: bool) -> ForecastReport
 
 
 def _blocked(report: ForecastReport) -> bool:
-    """Tell whether something raises, runs on the CPU, or is wrong for certain.
+    """Tell whether something raises, or is wrong for certain.
 
     Where MPS was never asked for, no operator is known to come there.
     """
@@ -145,14 +146,34 @@ def _blocked(report: ForecastReport) -> bool:
         or (report.steered and any(is_refused(one) for one in report.operators))
         or bool(report.float64)
         or any(one.kind == "mixed-devices" for one in report.crossings)
-        or any(one.certainty == "certain" for one in report.kernels)
+        or any(map(is_wrong, report.kernels))
         or bool(report.refused)
     )
 
 
 def is_refused(one: ForecastOperator) -> bool:
-    """Tell whether an operator has no kernel, or never runs on the device."""
-    return one.place in {"missing", "always-cpu"}
+    """Tell whether an operator has no kernel, so that MPS raises."""
+    return one.place == "missing"
+
+
+def is_wrong(one: ForecastKernel) -> bool:
+    """Tell whether a form is known to give wrong numbers for certain."""
+    return one.kind == "wrong" and one.certainty == "certain"
+
+
+def on_cpu(report: ForecastReport) -> Iterator[str]:
+    """Yield the operators that run on the CPU of a Mac for certain, raising nothing.
+
+    They stop no run. But a run that touched the CPU is no result of MPS, so a forecast
+    with one of them never has status 0.
+    """
+    if report.steered:
+        for one in report.operators:
+            if one.place == "always-cpu":
+                yield one.operator
+    for kernel in report.kernels:
+        if kernel.kind == "detour" and kernel.certainty == "certain":
+            yield kernel.operator
 
 
 def table_for(version: str) -> OperatorTable:

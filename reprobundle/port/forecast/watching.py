@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from reprobundle.errors import BadCallError
 from reprobundle.port.forecast.naming import names_mps, takes_device
 from reprobundle.port.forecast.subject import Subject
 from reprobundle.run.command import run_environment, runnable_argv
-from reprobundle.run.events import EventFile, read_events
+from reprobundle.run.events import EventFile, Start, read_events
 from reprobundle.run.guarded import guarded_folder
 from reprobundle.run.launch import Launched, launch, make_session
 from reprobundle.run.own_words import own_words
@@ -112,8 +113,39 @@ def _run(
     )
 
 
+def without_torch(watched: Watched, python: Path) -> BadCallError | None:
+    """Return an error if the command ended because its interpreter has no torch.
+
+    Args:
+        watched: A run that failed.
+        python: The interpreter that was meant.
+    """
+    if "No module named 'torch'" not in watched.last_words:
+        return None
+    entered = [
+        event.executable
+        for process in watched.processes
+        for event in process.events
+        if isinstance(event, Start)
+    ]
+    return no_torch_in(entered[-1] if entered else str(python))
+
+
+def no_torch_in(python: str) -> BadCallError:
+    """Return the error that names an interpreter without torch."""
+    return BadCallError(
+        f"{python} has no torch, and a forecast runs the command with it",
+        advice="install torch there, or activate the environment that has it: the "
+        "first python on the PATH runs the command, unless it names another",
+    )
+
+
 def torch_of(subject: Subject) -> str:
-    """Return the version of torch that the command's interpreter has; empty if none."""
+    """Return the version of torch that the command's interpreter has.
+
+    Raises:
+        BadCallError: It has none.
+    """
     with tempfile.TemporaryDirectory(prefix="reprobundle-forecast-") as folder:
         code = "from importlib.metadata import version; print(version('torch'))"
         done = subprocess.run(
@@ -126,4 +158,7 @@ def torch_of(subject: Subject) -> str:
             check=False,
             timeout=60,
         )
-    return done.stdout.strip()
+    version = done.stdout.strip()
+    if not version:
+        raise no_torch_in(str(subject.python))
+    return version

@@ -8,7 +8,10 @@ from reprobundle.run.events.base import Event
 
 
 class SteeredOperatorEvent(Event, frozen=True, tag="steered_operator"):
-    """An operator of a forecast: whether it ran on steered tensors, and where."""
+    """An operator of a forecast: whether it ran on steered tensors, and where.
+
+    `layer` names what MPS is asked for in its place, where it is part of that.
+    """
 
     operator: str
     phase: str
@@ -16,6 +19,7 @@ class SteeredOperatorEvent(Event, frozen=True, tag="steered_operator"):
     count: int
     steps: int
     where: str
+    layer: str = ""
 
 
 class SteeredEndEvent(Event, frozen=True, tag="steered_end"):

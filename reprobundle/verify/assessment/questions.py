@@ -74,7 +74,8 @@ def _forecast_blockers(case: Case) -> Iterator[Evidence]:
     if forecast is None or forecast.mode == "dry":
         return
     for one in forecast.operators:
-        if one.place == "missing" and one.certainty == "certain":
+        is_cause = one.place == "missing" and not one.follows
+        if is_cause and one.certainty == "certain":
             says = one.where or one.note
             yield Evidence(source=f"forecast: {one.operator} is missing", says=says)
     for site in forecast.float64:

@@ -1,4 +1,4 @@
-"""What MPS refuses or leaves to the CPU, one thing a line."""
+"""What MPS refuses, leaves to the CPU or may get wrong, one thing a line."""
 
 # ruff: noqa: PTH123, SIM115, T201
 
@@ -12,5 +12,8 @@ for _ in range(3):
     mode = torch.mode(x)[0]
 wide = x.double()
 sizes = torch.linalg.svd(x)[1]
+product = x.t() @ x
+leaf = x.clone().requires_grad_()
+torch.nn.functional.multi_margin_loss(leaf, x[0].long() * 0).backward()
 open("written.txt", "w").write("by the run")
 print(sizes.sum().item())
