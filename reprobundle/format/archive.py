@@ -50,6 +50,25 @@ PADDING_ID = 0x4246  # b"FB", as torch.save pads its records
 LOCAL_ZIP64_BYTES = 20
 PADDING_LIMIT_BYTES = 4 + limits.ALIGN_BYTES - 1
 
+# An entry below 4 GiB has one form, of which only a few numbers are its own. A bundle
+# has thousands of them, each written, and each compared when it is read.
+_LOCAL_START = struct.pack(
+    "<IHHHHH", LOCAL_SIGNATURE, VERSION_PLAIN, FLAGS, STORED, TIME, DATE
+)
+_SMALL_LOCAL = struct.Struct("<14sIIIHH")
+_CENTRAL_START = struct.pack(
+    "<IHHHHHH",
+    CENTRAL_SIGNATURE,
+    MADE_BY_UNIX | VERSION_PLAIN,
+    VERSION_PLAIN,
+    FLAGS,
+    STORED,
+    TIME,
+    DATE,
+)
+_CENTRAL_END = struct.pack("<HHHHI", 0, 0, 0, 0, ATTRIBUTES)
+_SMALL_CENTRAL = struct.Struct("<16sIIIH12sI")
+
 _PENDING_BYTES = 1 << 20
 
 
@@ -101,26 +120,23 @@ def alignment_padding(name: str, size_bytes: int, offset: int) -> int:
 def local_header(entry: Entry) -> bytes:
     """Return the local header of `entry`."""
     name = entry.name.encode()
-    big = entry.size_bytes >= FULL32
-    extra = b""
-    if big:
-        extra = struct.pack("<HHQQ", ZIP64_ID, 16, entry.size_bytes, entry.size_bytes)
-    if entry.padding_bytes:
-        length = entry.padding_bytes - 4
-        extra += struct.pack("<HH", PADDING_ID, length) + bytes(length)
-    stated = FULL32 if big else entry.size_bytes
-    version = VERSION_ZIP64 if big else VERSION_PLAIN
+    size_bytes = entry.size_bytes
+    extra = _padding(entry.padding_bytes) if entry.padding_bytes else b""
+    if size_bytes < FULL32:
+        numbers = (entry.crc32, size_bytes, size_bytes, len(name), len(extra))
+        return _SMALL_LOCAL.pack(_LOCAL_START, *numbers) + name + extra
+    extra = struct.pack("<HHQQ", ZIP64_ID, 16, size_bytes, size_bytes) + extra
     return (
         LOCAL.pack(
             LOCAL_SIGNATURE,
-            version,
+            VERSION_ZIP64,
             FLAGS,
             STORED,
             TIME,
             DATE,
             entry.crc32,
-            stated,
-            stated,
+            FULL32,
+            FULL32,
             len(name),
             len(extra),
         )
@@ -129,24 +145,32 @@ def local_header(entry: Entry) -> bytes:
     )
 
 
+def _padding(size_bytes: int) -> bytes:
+    """Return the extra field that takes `size_bytes`, at least 4."""
+    return struct.pack("<HH", PADDING_ID, size_bytes - 4) + bytes(size_bytes - 4)
+
+
 def central_header(entry: Entry) -> bytes:
     """Return the directory's record of `entry`."""
     name = entry.name.encode()
+    size_bytes, offset = entry.size_bytes, entry.offset
+    if size_bytes < FULL32 and offset < FULL32:
+        numbers = (entry.crc32, size_bytes, size_bytes, len(name))
+        return (
+            _SMALL_CENTRAL.pack(_CENTRAL_START, *numbers, _CENTRAL_END, offset) + name
+        )
     extra = b""
-    if entry.size_bytes >= FULL32:
-        extra = struct.pack("<QQ", entry.size_bytes, entry.size_bytes)
-    if entry.offset >= FULL32:
-        extra += struct.pack("<Q", entry.offset)
-    version = VERSION_PLAIN
-    if extra:
-        version = VERSION_ZIP64
-        extra = struct.pack("<HH", ZIP64_ID, len(extra)) + extra
-    stated = min(entry.size_bytes, FULL32)
+    if size_bytes >= FULL32:
+        extra = struct.pack("<QQ", size_bytes, size_bytes)
+    if offset >= FULL32:
+        extra += struct.pack("<Q", offset)
+    extra = struct.pack("<HH", ZIP64_ID, len(extra)) + extra
+    stated = min(size_bytes, FULL32)
     return (
         CENTRAL.pack(
             CENTRAL_SIGNATURE,
-            MADE_BY_UNIX | version,
-            version,
+            MADE_BY_UNIX | VERSION_ZIP64,
+            VERSION_ZIP64,
             FLAGS,
             STORED,
             TIME,
@@ -160,7 +184,7 @@ def central_header(entry: Entry) -> bytes:
             0,
             0,
             ATTRIBUTES,
-            min(entry.offset, FULL32),
+            min(offset, FULL32),
         )
         + name
         + extra

@@ -20,8 +20,10 @@ from reprobundle.format import limits
 T = TypeVar("T")
 
 _NOT_STRUCTURE = bytes(set(range(256)) - set(b'"[]{},'))
+_ALIKE = bytes.maketrans(b"{}", b"[]")
 _STEPS = tuple((byte in b"[{") - (byte in b"]}") for byte in range(256))
 _SLICE_BYTES = 1 << 16
+_TURNS = 8
 
 
 def encode(obj: object) -> bytes:
@@ -143,17 +145,28 @@ def measure(data: bytes) -> tuple[int, int]:
     brackets = brackets.translate(None, _NOT_STRUCTURE).replace(b'""', b"")
     if b'"' in brackets:
         brackets = re.sub(rb'"[^"]*"', b"", brackets)
-    depth = deepest = 0
     values = sum(brackets.count(mark) for mark in b"[{,")
     if values > limits.DOCUMENT_VALUES:
         return 0, values
-    brackets = brackets.translate(None, b",")
+    brackets = brackets.translate(_ALIKE, b",")
+    return _depth(brackets), values
+
+
+def _depth(brackets: bytes) -> int:
+    """Return how deep brackets nest that open and close anything."""
+    # Each turn takes the innermost ones away, in C: a manifest takes three turns.
+    peeled = brackets
+    for turn in range(_TURNS):
+        if not peeled:
+            return turn
+        peeled = peeled.replace(b"[]", b"")
+    depth = deepest = 0
     for start in range(0, len(brackets), _SLICE_BYTES):
         steps = map(_STEPS.__getitem__, brackets[start : start + _SLICE_BYTES])
         depths = list(accumulate(steps, initial=depth))
         deepest = max(deepest, *depths)
         depth = depths[-1]
-    return deepest, values
+    return deepest
 
 
 def _too_deep(where: str) -> LimitError:

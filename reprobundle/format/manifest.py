@@ -59,6 +59,7 @@ GROUPS: dict[str, frozenset[str]] = {
 STAND_INS = "stand-ins/"
 """Where samples lie; what follows is the name of the withheld file."""
 
+_ROLES_BY_NUMBER = tuple(GROUPS.values())
 _GROUP_NUMBERS = {group: number for number, group in enumerate(GROUPS)}
 _FILES = frozenset({README_PATH, "policy.json", CHECKSUMS_PATH})
 _RECORD = re.compile(r"runs/[1-9][0-9]*/record\.json")
@@ -200,7 +201,8 @@ def check_members(members: Sequence[Member]) -> None:
     keys = []
     for member in members:
         keys.append(check_placed(member.path, member.role))
-        _check_chunks(member)
+        if member.chunks or member.size_bytes > limits.CHUNK_BYTES:
+            _check_chunks(member)
     if keys != sorted(keys):
         raise DocumentError(
             "the members are not in layout order", rule="R-6.10", where=MANIFEST_PATH
@@ -233,7 +235,7 @@ def check_placed(path: str, role: str) -> tuple[int, bytes]:
     """
     key = layout_key(path)
     is_record = path.startswith("runs/") and bool(_RECORD.fullmatch(path))
-    if role not in GROUPS[path.partition("/")[0]] or is_record != (role == "record"):
+    if role not in _ROLES_BY_NUMBER[key[0]] or is_record != (role == "record"):
         message = f"role {role[:20]!r} does not belong there"
         raise DocumentError(message, rule="R-6.9", where=path)
     return key

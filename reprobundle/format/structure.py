@@ -33,6 +33,10 @@ _LONGEST_END_BYTES = archive.END64.size + archive.LOCATOR.size + archive.END.siz
 
 _LENGTHS = struct.Struct("<HH")
 
+_HEADS_BYTES = 256 << 10
+_SMALL_ENTRY_BYTES = 32 << 10
+"""Below this size the copy of what lies between two headers costs less than a call."""
+
 
 class Directory(NamedTuple):
     """The directory of a ZIP file, as far as it can be read without trusting it.
@@ -90,6 +94,7 @@ def prove_structure(source: ByteSource, directory: Directory) -> list[Entry]:
     """
     position = 0
     proven = []
+    heads = _Heads(source)
     for entry in directory.entries:
         if entry.offset != position:
             what = "bytes belong to no entry" if entry.offset > position else "overlaps"
@@ -98,7 +103,7 @@ def prove_structure(source: ByteSource, directory: Directory) -> list[Entry]:
                 rule="R-4.11",
                 where=entry.name,
             )
-        known, header_bytes = _prove_local(source, entry, directory.offset)
+        known, header_bytes = _prove_local(heads, entry, directory.offset)
         proven.append(known)
         position += header_bytes + entry.size_bytes
     if position != directory.offset:
@@ -259,11 +264,31 @@ def _decode_name(raw: bytes) -> str:
         ) from error
 
 
-def _prove_local(source: ByteSource, entry: Entry, end: int) -> tuple[Entry, int]:
+class _Heads:
+    """Reads local headers, many of them at once where the entries are small."""
+
+    def __init__(self, source: ByteSource) -> None:
+        self._source = source
+        self._start = 0
+        self._data = b""
+
+    def read(self, entry: Entry, count: int) -> bytes:
+        """Return at most `count` bytes from the start of `entry` on."""
+        at = entry.offset - self._start
+        if at < 0 or at + count > len(self._data):
+            # What lies up to the next header is read in vain.
+            is_small = entry.size_bytes < _SMALL_ENTRY_BYTES
+            ahead = _HEADS_BYTES if is_small and self._source.at_hand else count
+            self._data = self._source.read_at(entry.offset, max(ahead, count))
+            self._start, at = entry.offset, 0
+        return self._data[at : at + count]
+
+
+def _prove_local(heads: _Heads, entry: Entry, end: int) -> tuple[Entry, int]:
     """Return `entry` with its padding, and the length of its proven local header."""
     least = archive.header_bytes(entry.name, entry.size_bytes, 0)
     most = min(least + archive.PADDING_LIMIT_BYTES, end - entry.offset)
-    head = source.read_at(entry.offset, max(most, 0))
+    head = heads.read(entry, max(most, 0))
     if len(head) < least or entry.offset + least + entry.size_bytes > end:
         raise StructureError(
             f"its {entry.size_bytes:,} bytes do not fit before the directory",

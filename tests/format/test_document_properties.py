@@ -107,3 +107,17 @@ def test_a_document_has_so_many_values_and_not_one_more(monkeypatch):
     with pytest.raises(LimitError, match="11 values, at most 10 are read") as caught:
         read(b"[" + b"0," * 10 + b"0]", canonical=False)
     assert caught.value.rule == "R-6.1"
+
+
+@given(st.text(alphabet="[]{}", max_size=60))
+def test_brackets_that_do_not_match_are_counted_as_they_come(brackets):
+    depth = deepest = 0
+    for bracket in brackets:
+        depth += 1 if bracket in "[{" else -1
+        deepest = max(deepest, depth)
+    assert measure(brackets.encode())[0] == deepest
+
+
+@pytest.mark.parametrize("depth", [1, 7, 8, 9, 200])
+def test_any_depth_is_counted(depth):
+    assert measure(b"[" * depth + b"]" * depth)[0] == depth
