@@ -251,13 +251,32 @@ class Clock:
         """Return a context manager for a phase that the script names."""
         return Span(self, name)
 
-    def add_named(self, name: str, elapsed_ns: int, readings: tuple[str, str]) -> None:
-        """Count one entry of a phase that the script names."""
+    def add_named(
+        self,
+        name: str,
+        elapsed_ns: int,
+        readings: tuple[str, str],
+        *,
+        unwaited_ns: int | None,
+    ) -> None:
+        """Count one entry of a phase that the script names.
+
+        Args:
+            name: As the script gave it.
+            elapsed_ns: Between two waits for the device.
+            readings: How the device was waited for, before and after.
+            unwaited_ns: Its end read before the last wait; None if nothing was waited
+                for, or in between as well.
+        """
         total = self._totals.get(name) or self._new_total(name)
         for how in readings:
             total.note(how)
-        total.add(elapsed_ns)
+        total.add(elapsed_ns, unwaited_ns=unwaited_ns)
         self._changed = True
+
+    def waits_made(self) -> int:
+        """Return how often a device was waited for, for readings of this clock."""
+        return sum(total.synchronizations for total in list(self._totals.values()))
 
     def synchronize(self) -> str:
         """Wait for the device in use and return how."""
@@ -291,16 +310,22 @@ class Clock:
 
 
 class Span:
-    """One entry of a phase that the script names; includes all that happens in it."""
+    """One entry of a phase that the script names; includes all that happens in it.
+
+    Where phases of ours or others of the script lie inside, our waits for them have
+    drained the queue: what a clock without waits would have read is not known then.
+    """
 
     def __init__(self, clock: Clock, name: str) -> None:
         self._clock = clock
         self._name = name
         self._how = "cpu"
         self._began_ns = 0
+        self._waits = 0
 
     def __enter__(self) -> None:
         self._how = self._clock.synchronize()
+        self._waits = self._clock.waits_made()
         self._began_ns = monotonic_ns()
 
     def __exit__(
@@ -309,6 +334,13 @@ class Span:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        early_ns = monotonic_ns()
+        alone = self._clock.waits_made() == self._waits
         how = self._clock.synchronize()
-        elapsed_ns = monotonic_ns() - self._began_ns
-        self._clock.add_named(self._name, elapsed_ns, (self._how, how))
+        now_ns = monotonic_ns()
+        self._clock.add_named(
+            self._name,
+            now_ns - self._began_ns,
+            (self._how, how),
+            unwaited_ns=early_ns - self._began_ns if alone and how != "cpu" else None,
+        )

@@ -229,6 +229,40 @@ def test_without_waits_or_a_steady_state_there_is_no_self_check(
     assert phase["unwaited_ratio"] is None
 
 
+@pytest.mark.parametrize(("inside", "unwaited"), [((), 2), (("forward",), None)])
+def test_a_phase_of_the_script_has_a_self_check_unless_we_waited_inside_it(
+    session, time, inside, unwaited
+):
+    def wait():
+        time.now += pending[0]
+        pending[0] = 0
+        return "cuda"
+
+    pending = [0]
+    clock = Clock(session, wait)
+    for _ in range(30):
+        with clock.span("mine"):
+            time.now += 2
+            pending[0] = 18
+            for name in inside:
+                clock.begin(name)
+                clock.end()
+    phase = totals(clock, session)["mine"]
+    assert (phase["median_ns"], phase["unwaited_median_ns"]) == (20, unwaited)
+
+
+def test_a_phase_of_the_script_inside_another_leaves_that_without_a_self_check(
+    session, time
+):
+    clock = Clock(session, lambda: "cuda")
+    for _ in range(30):
+        with clock.span("outer"), clock.span("inner"):
+            time.now += 2
+    found = totals(clock, session)
+    assert found["outer"]["unwaited_median_ns"] is None
+    assert found["inner"]["unwaited_median_ns"] == 2
+
+
 def test_one_entry_that_was_not_waited_for_ends_the_self_check(session, time):
     answers = iter(["cpu", "cpu"])
     clock = Clock(session, lambda: next(answers, "cuda"))
