@@ -8,6 +8,7 @@ import io
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import zipfile
@@ -142,6 +143,7 @@ def test_what_watches_killed_with_the_run_is_a_crash(place):
 def test_another_boot_is_a_reboot_and_no_crash(place, monkeypatch):
     started(place, WAIT)
     standing.cancel(place.request)
+    standing.settle(str(place.folder))
     for name in ("exit.json", "cancelled.json"):
         (place.folder / "job" / name).unlink()
     for name in ("keeper.json", "job.json"):
@@ -189,6 +191,18 @@ def test_a_running_one_is_not_cleaned_away(place):
     standing.cancel(place.request)
     assert agent.clean(place.request)["exists"] is False
     assert not place.folder.exists()
+
+
+def test_a_keeper_that_hangs_after_the_end_is_ended(place, monkeypatch):
+    started(place, "raise SystemExit(20)")
+    ended(place)
+    standing.settle(str(place.folder))
+    hanging = subprocess.Popen([sys.executable, "-c", WAIT], stdout=subprocess.DEVNULL)
+    token = machine.start_token(hanging.pid)
+    altered(place, "keeper.json", pid=hanging.pid, process_start=token)
+    monkeypatch.setattr(standing, "SETTLE_SECONDS", 0.0)
+    assert agent.clean(place.request)["exists"] is False
+    assert hanging.wait() == -signal.SIGKILL
 
 
 def test_a_plain_file_is_there_only_while_it_runs(place):
@@ -239,18 +253,28 @@ def test_a_wheel_cannot_write_beside_its_folder(place):
         packages.unpack(str(wheel), str(site), str(place.folder / "venv"))
 
 
-def test_a_copy_that_hangs_is_taken_over(place):
-    path = place.folder / "copy.lock"
+@pytest.fixture
+def copier(place):
+    """A process that holds the copying, writes, and comes to no end."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        held = path.open("w")
+        held = (place.folder / "copy.lock").open("w")
         fcntl.flock(held, fcntl.LOCK_EX)
         held.write(f"{os.getpid()} {machine.start_token(os.getpid())}")
         held.flush()
         os.write(writer, b"x")
         signal.pause()
     os.read(reader, 1)
-    with path.open("a+") as claim:
-        files.take_over(claim)
-    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGTERM
+    return child
+
+
+def test_a_copy_that_hangs_is_taken_over(place, copier):
+    with files.copying(str(place.folder)):
+        pass
+    assert os.WTERMSIG(os.waitpid(copier, 0)[1]) == signal.SIGTERM
+
+
+def test_what_is_there_is_told_once_nobody_writes_it(place, copier):
+    assert files.have({**place.request, "files": []}) == {"files": {}}
+    assert os.WTERMSIG(os.waitpid(copier, 0)[1]) == signal.SIGTERM

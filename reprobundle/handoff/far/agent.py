@@ -42,7 +42,7 @@ from reprobundle.handoff.far.machine import (
     system_facts,
 )
 from reprobundle.handoff.far.packages import install, run
-from reprobundle.handoff.far.standing import cancel, logs, standing, status
+from reprobundle.handoff.far.standing import cancel, logs, settle, standing, status
 
 
 def look(request: "dict[str, Any]") -> "dict[str, Any]":
@@ -101,6 +101,7 @@ def clean(request: "dict[str, Any]") -> "dict[str, Any]":
     folder = root(request)
     if standing(folder)["state"] in ("running", "starting"):
         raise Refused("the run has not ended: cancel it first")
+    settle(folder)
     problems = []
 
     def make_removable(_: "Any", path: str, error: "Any") -> None:

@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 import time
+from contextlib import nullcontext
 from typing import Any
 
 from reprobundle.handoff.far.machine import start_token
@@ -83,21 +84,21 @@ def digest_of(path: str) -> str:
 def have(request: "dict[str, Any]") -> "dict[str, Any]":
     """Tell of each file how much is here: all, a part with its digest, or nothing."""
     folder = root(request)
-    found: dict[str, Any] = {}
-    for one in request["files"]:
-        path = inside(folder, one["path"])
-        part = part_of(path, one["sha256"])
-        if os.path.exists(path) and digest_of(path) == one["sha256"]:
-            found[one["path"]] = {"state": "whole"}
-        elif os.path.exists(part):
-            found[one["path"]] = {
-                "state": "part",
-                "size": os.path.getsize(part),
-                "sha256": digest_of(part),
-            }
-        else:
-            found[one["path"]] = {"state": "none"}
-    return {"files": found}
+    # A copier of a connection that was cut may still write what it had received: its
+    # part would be told with a size and a digest that do not belong together.
+    with copying(folder) if os.path.isdir(folder) else nullcontext():
+        return {"files": {one["path"]: _state(folder, one) for one in request["files"]}}
+
+
+def _state(folder: str, one: "dict[str, Any]") -> "dict[str, Any]":
+    path = inside(folder, one["path"])
+    part = part_of(path, one["sha256"])
+    if os.path.exists(path) and digest_of(path) == one["sha256"]:
+        return {"state": "whole"}
+    if not os.path.exists(part):
+        return {"state": "none"}
+    size = os.path.getsize(part)
+    return {"state": "part", "size": size, "sha256": digest_of(part)}
 
 
 def part_of(path: str, sha256: str) -> str:
@@ -109,20 +110,20 @@ def put(request: "dict[str, Any]") -> "dict[str, Any]":
     """Take files from the standard input, each from its offset to its end."""
     folder = root(request)
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    claim = open(os.path.join(folder, "copy.lock"), "a+")  # noqa: SIM115 -- held to the end
-    take_over(claim)
     stored = {}
-    for one in request["files"]:
-        path = inside(folder, one["path"])
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        receive(part_of(path, one["sha256"]), one["offset"], one["size"])
-        stored[one["path"]] = finish(path, one["sha256"])
+    with copying(folder):
+        for one in request["files"]:
+            path = inside(folder, one["path"])
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            receive(part_of(path, one["sha256"]), one["offset"], one["size"])
+            stored[one["path"]] = finish(path, one["sha256"])
     return {"stored": stored}
 
 
-def take_over(claim: "Any") -> None:
+def copying(folder: str) -> "Any":
     """Become the only one that copies; one that hangs in a dead connection is ended."""
-    deadline = time.monotonic() + 10
+    claim = open(os.path.join(folder, "copy.lock"), "a+")  # noqa: SIM115 -- it is returned
+    deadline = time.monotonic() + TAKE_OVER_SECONDS
     while True:
         try:
             fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -139,6 +140,7 @@ def take_over(claim: "Any") -> None:
     claim.truncate()
     claim.write(f"{os.getpid()} {start_token(os.getpid())}")
     claim.flush()
+    return claim
 
 
 def receive(part: str, offset: int, size: int) -> None:

@@ -27,6 +27,7 @@ from reprobundle.handoff.far.machine import (
 HEARTBEAT_SECONDS = 5.0
 START_SECONDS = 60.0
 CANCEL_SECONDS = 30.0
+SETTLE_SECONDS = 10.0
 ENDINGS = (0, 10, 11, 12)
 
 
@@ -60,6 +61,20 @@ def standing(folder: str) -> "dict[str, Any]":
     else:
         state = "cancelled" if cancelled else "crashed"
     return {"state": state, "ended": ended, "process": process, "asked": asked}
+
+
+def settle(folder: str) -> None:
+    """Wait until the keeper of a run that has ended writes nothing more, or end it.
+
+    All it still does then is to ask for the packages, which can hang.
+    """
+    keeper = read_json(os.path.join(folder, "job", "keeper.json"))
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while alive(keeper) and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+    if keeper and alive(keeper):
+        with contextlib.suppress(OSError):
+            os.kill(keeper["pid"], signal.SIGKILL)
 
 
 def ending(ended: "dict[str, Any]", cancelled: bool) -> str:
