@@ -14,6 +14,9 @@ PYTHON ?= python3
 PIP_ARGS ?=
 PYTEST_ARGS ?=
 
+# A file stays on one worker, for its tests share what they made; conftest.py orders them.
+IN_PARALLEL = -n 2 --dist loadfile --no-loadscope-reorder
+
 TEST_VENV = .venv
 DEMO_VENV = .venv-demo
 REQUIREMENTS = pyproject.toml constraints.txt
@@ -35,7 +38,7 @@ test: $(TEST_VENV)/ready
 	$(TEST_VENV)/bin/ruff format --check .
 	$(TEST_VENV)/bin/mypy
 	$(TEST_VENV)/bin/lint-imports
-	$(TEST_VENV)/bin/pytest -n 2 --dist loadfile -m "not slow" $(PYTEST_ARGS)
+	$(TEST_VENV)/bin/pytest $(IN_PARALLEL) -m "not slow" $(PYTEST_ARGS)
 
 test-slow: $(TEST_VENV)/ready
 	$(TEST_VENV)/bin/pytest -m slow $(PYTEST_ARGS)
