@@ -20,8 +20,9 @@ from reprobundle.errors import UnreadableOutputError
 from reprobundle.outputs.array_blocks import Array, NamedArray
 from reprobundle.outputs.npy import read_npy, read_npz
 from reprobundle.outputs.safetensors_file import read_safetensors
+from reprobundle.outputs.safetensors_file import read_texts as _read_texts
 
-__all__ = ["Array", "NamedArray", "read_arrays"]
+__all__ = ["Array", "NamedArray", "read_arrays", "read_texts"]
 
 _PARSER_ERRORS = (
     zipfile.BadZipFile,
@@ -67,6 +68,24 @@ def read_arrays(stream: BinaryIO, file_format: str) -> tuple[NamedArray, ...]:
             array._replace(blocks=_guarded(array.blocks, file_format))
             for array in _READERS[file_format](stream)
         )
+
+
+def read_texts(stream: BinaryIO, file_format: str) -> dict[str, str]:
+    """Return the texts that a file holds beside its arrays, by name.
+
+    Only safetensors has any: entries of an npz that are no arrays are refused.
+
+    Args:
+        stream: Seekable, read from its start.
+        file_format: ``npy``, ``npz`` or ``safetensors``.
+
+    Raises:
+        UnreadableOutputError: The content is damaged.
+    """
+    if file_format != "safetensors":
+        return {}
+    with _refusing(file_format):
+        return _read_texts(stream)
 
 
 @contextlib.contextmanager

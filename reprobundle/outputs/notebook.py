@@ -3,8 +3,8 @@
 Compared are each cell's type and source, and its outputs by kind of content: texts line
 by line with their decimal numbers apart, images and other binary content by digest,
 errors by name and value. Left out are execution counts, ids, metadata, tracebacks and
-widgets, and addresses in texts: they differ in every run. Cells are numbered from one,
-text cells included, as in the places of errors (spec.md, "Comparison").
+widgets, and addresses of objects in texts: they differ in every run. Cells are numbered
+from one, text cells included, as in the places of errors (spec.md, "Comparison").
 """
 
 from __future__ import annotations
@@ -22,7 +22,12 @@ from reprobundle.outputs.cells import Cell, read_cell
 from reprobundle.outputs.documents import Leaf, flatten
 from reprobundle.outputs.text import split_numbers
 
-_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
+# Where Python prints an address: "<Net object at 0x7f…>", "<cdata 'int *' 0x55…>". A
+# hexadecimal number that stands elsewhere may be a result, such as a checksum.
+_ADDRESS = re.compile(
+    r"(?<=\bat )0x[0-9a-fA-F]{6,}\b|(?<=<)([^<>\n]{1,200}?)\b0x[0-9a-fA-F]{6,}(?=>)"
+)
+_WIDGET = "application/vnd.jupyter.widget"
 _TEXTS = ("text/", "image/svg", "application/javascript")
 
 Place = tuple[int, ...]
@@ -85,7 +90,7 @@ def _output(output: dict[str, Any], place: Place) -> Iterator[Leaf]:
         yield from _lines("evalue", _text(output["evalue"]), place)
     else:
         for mime, content in sorted(output["data"].items()):
-            if "widget" not in mime:
+            if not mime.startswith(_WIDGET):
                 yield from _content(mime, content, place)
 
 
@@ -111,13 +116,17 @@ def _binary(text: str) -> bytes:
 def _lines(part: str, text: str, place: Place) -> Iterator[Leaf]:
     """Yield each line as its words, and each of its numbers by itself."""
     for position, line in enumerate(text.splitlines(), start=1):
-        words, numbers = split_numbers(_ADDRESS.sub("#", line))
+        words, numbers = split_numbers(_ADDRESS.sub(_masked, line))
         where = (*place, position)
         yield _leaf(f"outputs[].{part}[]", where, Cell("text", words))
         for order, number in enumerate(numbers, start=1):
             yield _leaf(
                 f"outputs[].{part}[].numbers[]", (*where, order), read_cell(number)
             )
+
+
+def _masked(found: re.Match[str]) -> str:
+    return f"{found[1] or ''}#"
 
 
 def _leaf(part: str, place: Place, cell: Cell) -> Leaf:

@@ -24,6 +24,7 @@ LARGEST_HEADER = 32 << 20
 MOST_TENSORS = 100_000
 MOST_VALUES = 20 * MOST_TENSORS
 MOST_AXES = 64
+_METADATA = "__metadata__"
 
 _DTYPES = {
     "BOOL": "bool",
@@ -57,15 +58,8 @@ def read_safetensors(stream: BinaryIO) -> Iterator[NamedArray]:
     the JSON header, then the data without holes.
     """
     size = size_of(stream)
-    stream.seek(0)
-    length = int.from_bytes(read_exactly(stream, 8), "little")
-    if length > min(LARGEST_HEADER, size - 8):
-        raise UnreadableOutputError(f"the header claims {length} bytes")
-    text = read_exactly(stream, length)
-    if measure(text)[1] > MOST_VALUES:
-        raise UnreadableOutputError("the header holds too many values")
-    header = json.loads(text, object_pairs_hook=_without_twins)
-    header.pop("__metadata__", None)
+    header, length = _header(stream, size)
+    header.pop(_METADATA, None)
     if len(header) > MOST_TENSORS:
         message = f"the file has {len(header)} tensors, the limit is {MOST_TENSORS}"
         raise UnreadableOutputError(message)
@@ -76,6 +70,35 @@ def read_safetensors(stream: BinaryIO) -> Iterator[NamedArray]:
         array, end = _tensor(stream, name, tensor, end, data_start)
         yield array
     check_size(end, size - data_start)
+
+
+def read_texts(stream: BinaryIO) -> dict[str, str]:
+    """Return the texts that the header holds beside the tensors, by name.
+
+    Raises:
+        UnreadableOutputError: The header is damaged, or one of them is no text.
+    """
+    header, _ = _header(stream, size_of(stream))
+    texts = header.get(_METADATA, {})
+    if not isinstance(texts, dict) or not all(map(_is_text, texts.values())):
+        raise UnreadableOutputError(f"{_METADATA} holds something else than texts")
+    return texts
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _header(stream: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
+    """Return the header and its length in bytes."""
+    stream.seek(0)
+    length = int.from_bytes(read_exactly(stream, 8), "little")
+    if length > min(LARGEST_HEADER, size - 8):
+        raise UnreadableOutputError(f"the header claims {length} bytes")
+    text = read_exactly(stream, length)
+    if measure(text)[1] > MOST_VALUES:
+        raise UnreadableOutputError("the header holds too many values")
+    return json.loads(text, object_pairs_hook=_without_twins), length
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

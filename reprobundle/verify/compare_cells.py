@@ -8,6 +8,7 @@ number written as a decimal of equal value (``1`` and ``1.0``).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import BinaryIO, NamedTuple, TypeVar
@@ -232,21 +233,24 @@ def compare_documents(
         file_formats: ``json`` or ``jsonl``, reference and replay.
         tolerance: The rule for decimal numbers.
         ignored: Tells whether the leaf below these keys is left out.
-        first_rows: Leave out leaves whose first list index is that or more.
+        first_rows: Of leaves whose first list index is that or more compare only how
+            many there are.
 
     Raises:
         UnreadableOutputError: One of them is no such document.
     """
     left_out: set[str] = set()
-    sides = zip((reference, replay), file_formats, strict=True)
+    later: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
+    sides = zip((reference, replay), file_formats, later, strict=True)
     leaves, replayed = (
-        _kept(read_leaves(stream, file_format), ignored, left_out, first_rows)
-        for stream, file_format in sides
+        _kept(read_leaves(stream, file_format), ignored, left_out, first_rows, counts)
+        for stream, file_format, counts in sides
     )
     parts = list(_matched(leaves, replayed, tolerance))
     compared = sum(part.elements for part in parts)
     parts += _unmatched(leaves, replayed, "missing in the replay")
     parts += _unmatched(replayed, leaves, "not in the reference")
+    parts += _other_lengths(*later)
     return Cells(tuple(parts), tuple(sorted(left_out)), compared)
 
 
@@ -258,16 +262,27 @@ def _kept(
     ignored: Ignore,
     left_out: set[str],
     first_rows: int | None,
+    later: Counter[str],
 ) -> Leaves:
+    """Return the leaves to compare; of those of later rows only the number counts."""
     kept: Leaves = {}
     for leaf in leaves:
-        if first_rows is not None and leaf.place and leaf.place[0] >= first_rows:
-            continue
         if ignored(leaf.keys) or ignored((leaf.column,)):
             left_out.add(leaf.column)
+        elif first_rows is not None and leaf.place and leaf.place[0] >= first_rows:
+            later[leaf.column] += 1
         else:
             kept[leaf.column, leaf.place] = leaf.cell
     return kept
+
+
+def _other_lengths(
+    expected: Counter[str], got: Counter[str]
+) -> Iterator[ArrayComparison]:
+    for name in {**expected, **got}:
+        if expected[name] != got[name]:
+            problem = f"{got[name]:,} values in later rows, expected {expected[name]:,}"
+            yield _lonely(name, abs(expected[name] - got[name]), problem)
 
 
 def _matched(

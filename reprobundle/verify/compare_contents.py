@@ -19,7 +19,7 @@ from reprobundle.verify.summing_up import (
 EXACT = Tolerance(rtol=0.0, atol=0.0)
 
 REST_OF_CHECKPOINT = (
-    "the tensors are identical; what else the checkpoint holds was not compared"
+    "tensors, numbers and texts are identical; how they are pickled was not compared"
 )
 
 
@@ -49,7 +49,8 @@ def by_bytes(sides: Sides, reason: str = "") -> OutputComparison:
 
 
 def _arrays(sides: Sides) -> OutputComparison:
-    from reprobundle.outputs.arrays import read_arrays
+    from reprobundle.outputs.arrays import read_arrays, read_texts
+    from reprobundle.verify.beside_arrays import compare_texts
     from reprobundle.verify.compare_arrays import compare_arrays
     from reprobundle.verify.equivalent import equivalent
     from reprobundle.verify.ties import values_elsewhere
@@ -58,6 +59,10 @@ def _arrays(sides: Sides) -> OutputComparison:
     file_format = "safetensors" if sides.is_checkpoint else sides.reference.format
     with ExitStack() as stack:
         streams = sides.streams(stack, tensors=sides.is_checkpoint)
+        texts, ignored_texts = compare_texts(
+            *(read_texts(stream, file_format) for stream in streams),
+            leave_out=leave_out,
+        )
         both = [read_arrays(stream, file_format) for stream in streams]
         names = {array.name for side in both for array in side}
         ignored = {name for name in names if leave_out((name,))}
@@ -76,8 +81,8 @@ def _arrays(sides: Sides) -> OutputComparison:
         parts = compare_arrays(left, right, sides.tolerance, sides.scales())
     return sum_up(
         sides.reference,
-        noted(parts, notes),
-        tuple(sorted(ignored)),
+        (*noted(parts, notes), *texts),
+        tuple(sorted({*ignored, *ignored_texts})),
         unseen=REST_OF_CHECKPOINT if sides.is_checkpoint else "",
     )
 

@@ -15,7 +15,7 @@ from reprobundle.errors import UnreadableOutputError
 from reprobundle.format.findings import OutputComparison
 from reprobundle.format.policy import Policy
 from reprobundle.format.record import Output
-from reprobundle.verify.compare_contents import REST_OF_CHECKPOINT, compare_contents
+from reprobundle.verify.compare_contents import compare_contents
 from reprobundle.verify.content import Content
 from reprobundle.verify.held import held_parts
 from reprobundle.verify.rules import DevicePair
@@ -30,6 +30,9 @@ from reprobundle.verify.summing_up import (
 )
 
 BY_DIGEST = "byte for byte the same by digest; its author keeps the content"
+# A sample holds elements of arrays only.
+_TEXTS = "texts beside the arrays were not compared"
+_HAVE_TEXTS = ("safetensors", "checkpoint")
 _NOT_KNOWN = "whether the values agree within the tolerance is not known"
 
 
@@ -127,12 +130,14 @@ def _by_samples(sides: Sides) -> OutputComparison:
         [one for one in held[1] if one.summary.name not in ignored],
         sides.tolerance,
     )
+    has_texts = sides.reference.format in _HAVE_TEXTS
+    seen = sampled.told(parts)
     return sum_up(
         sides.reference,
         parts,
         tuple(sorted(ignored)),
-        unseen=REST_OF_CHECKPOINT if sides.is_checkpoint else "",
-        partly=sampled.told(parts),
+        unseen=f"the arrays are identical; {_TEXTS}" if has_texts else "",
+        partly=f"{seen}; {_TEXTS}" if has_texts else seen,
     )
 
 

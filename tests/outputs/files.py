@@ -33,9 +33,9 @@ def zipped(**entries):
     return stream.getvalue()
 
 
-def safetensors(tensors, *, gap=0, tail=b""):
+def safetensors(tensors, *, gap=0, tail=b"", texts=None):
     """Write ``{name: (dtype, shape, bytes)}`` by the format's own description."""
-    header, data = {}, b""
+    header, data = {"__metadata__": texts} if texts is not None else {}, b""
     for name, (dtype, shape, content) in tensors.items():
         data += b"\0" * gap
         header[name] = {

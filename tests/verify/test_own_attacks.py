@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 
 import msgspec
 import numpy as np
@@ -12,6 +13,7 @@ from reprobundle.format.digests import digest_bytes
 from reprobundle.format.policy import Claim, OutputRule, Tolerance
 from reprobundle.format.record import Command, Devices, Fact, FileRead, Outcome, Process
 from reprobundle.verify.defaults import default_policy
+from tests.outputs import files
 from tests.verify.builder import (
     DATA,
     ENVIRONMENT,
@@ -317,3 +319,85 @@ def test_a_policy_states_nothing_twice(bench, fields, words):
     report = bench.verify()
     assert report.verdict == "UNREADABLE"
     assert words in found(report, "sealed-document", "fail")[0].reason
+
+
+# --- what a file holds beside the numbers that were compared
+
+ONES = ("F32", (2,), np.ones(2, "f4").tobytes())
+PICKLED = (b"\x80\x02}1.", b"\x80\x02}2.")
+
+
+def with_texts(**texts):
+    return files.safetensors({"w": ONES}, texts=texts)
+
+
+def replayed(bench, reference, replay):
+    """Return the report on a replay with other outputs than the reference."""
+    bench.reference, bench.repeat = reference, None
+    bench.pack().replay(replay)
+    return bench.verify()
+
+
+@pytest.mark.parametrize(
+    ("other", "problem"),
+    [
+        ({"classes": "cat,dog"}, "REPRODUCED, within tolerance"),
+        ({"classes": "dog,cat"}, "classes: the text differs"),
+        ({}, "classes: text missing in the replay"),
+        ({"classes": "cat,dog", "n": "2"}, "n: text not in the reference"),
+        ({"classes": "cat,dog", "saved_time": "3"}, "REPRODUCED, within tolerance"),
+    ],
+)
+def test_texts_of_a_checkpoint_are_compared(bench, other, problem):
+    ours, theirs = (with_texts(**one) for one in ({"classes": "cat,dog"}, other))
+    report = replayed(
+        bench,
+        Run({"m.pt": PICKLED[0]}, tensors={"m.pt": ours}),
+        Run({"m.pt": PICKLED[1]}, tensors={"m.pt": theirs}),
+    )
+    said = (report.verdict, report.judgements[0].outputs[0].reason)
+    assert problem in said
+    assert (report.exit_status == 0) is problem.startswith("REPRODUCED")
+
+
+def test_texts_of_a_safetensors_file_are_compared(bench):
+    ours, theirs = (with_texts(epoch=number) for number in ("1", "2"))
+    report = replayed(
+        bench, Run({"w.safetensors": ours}), Run({"w.safetensors": theirs})
+    )
+    assert report.verdict == "NOT REPRODUCED"
+
+
+def test_a_number_in_hexadecimal_that_a_notebook_prints_is_a_result(bench):
+    ours, theirs = (notebook(f"crc {crc}") for crc in ("0xdeadbeef", "0xcafebabe"))
+    report = replayed(bench, Run({"a.ipynb": ours}), Run({"a.ipynb": theirs}))
+    assert report.verdict == "NOT REPRODUCED"
+
+
+def test_what_only_calls_itself_a_widget_is_compared(bench):
+    ours, theirs = (notebook("x", {"text/widget": word}) for word in ("one", "two"))
+    report = replayed(bench, Run({"a.ipynb": ours}), Run({"a.ipynb": theirs}))
+    assert report.verdict == "NOT REPRODUCED"
+
+
+def notebook(text, data=None):
+    shown = [{"output_type": "stream", "name": "stdout", "text": text}]
+    if data:
+        shown.append({"output_type": "display_data", "data": data, "metadata": {}})
+    cell = {"cell_type": "code", "source": "x", "metadata": {}, "outputs": shown}
+    return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4}).encode()
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"), [(10, "REPRODUCED"), (3, "NOT"), (11, "NOT")]
+)
+def test_of_later_rows_of_a_document_the_number_counts(bench, rows, said):
+    rule = OutputRule(match="*", rows=3, reason="chaotic from there on")
+    bench.policy = msgspec.structs.replace(
+        bench.policy, author="a", reason="r", outputs=(rule,)
+    )
+    ours, theirs = (
+        Run({"a.json": json.dumps({"loss": [0.5, 0.4, 0.3, *later]}).encode()})
+        for later in ([0.2] * 7, [0.1] * (rows - 3))
+    )
+    assert replayed(bench, ours, theirs).verdict.startswith(said)
