@@ -79,6 +79,8 @@ class Divergence(NamedTuple):
         relative: Relative error of the norm or of the sum, whichever is larger.
         inputs_agreed: Whether what it was made from was seen, and agreed.
         places: Places that were compared in all.
+        last: Path of the module to which a gradient came back just before, which
+            agreed; empty for a place of another kind, or if it is the first.
     """
 
     reference: Entry
@@ -86,6 +88,7 @@ class Divergence(NamedTuple):
     relative: float
     inputs_agreed: bool
     places: int
+    last: str
 
 
 def read_fingerprints(stream: BinaryIO) -> list[Entry]:
@@ -134,9 +137,23 @@ def first_divergence(
         inner = _inside(entry, here, there, policy=policy, devices=devices)
         left, right, error = inner or (entry, other, relative)
         before = any(_feeds(one, entry) for one in places[:number])
-        found = Divergence(left, right, error, inputs_agreed=before, places=len(places))
+        found = Divergence(
+            left,
+            right,
+            error,
+            before,
+            len(places),
+            _last_agreed(places[:number], entry),
+        )
         return found, len(places)
     return None, len(places)
+
+
+def _last_agreed(before: list[Entry], entry: Entry) -> str:
+    """Return where the gradient came back just before, if both are of one backward."""
+    last = before[-1] if before else entry
+    same = last is not entry and last.step == entry.step
+    return last.path if same and last.kind == entry.kind == "returned" else ""
 
 
 def _feeds(before: Entry, entry: Entry) -> bool:
@@ -211,11 +228,17 @@ def _step_of(found: Divergence) -> str:
     if not found.inputs_agreed:
         return ""
     told = {
-        "returned": "; the backward pass before this place made it",
+        "returned": f"; the backward pass before this place made it{_since(found)}",
         "gradient": "; the backward pass of this module made it",
         "parameter": "; the optimizer's step made it",
     }
     return told.get(found.reference.kind, "")
+
+
+def _since(found: Divergence) -> str:
+    if not found.last:
+        return ""
+    return f", after the gradient that came back to {found.last} agreed"
 
 
 def _place(entry: Entry) -> str:

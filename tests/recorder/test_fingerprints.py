@@ -1,5 +1,6 @@
 """A fault of one tenth of a percent is found at the place where it was planted."""
 
+import json
 from typing import Any
 
 import pytest
@@ -183,7 +184,26 @@ def test_a_fault_of_the_optimizer_is_told_from_one_of_the_backward_pass(
     path, _ = traced(tmp_path / "optimizer", "optimizer")
     assert "the optimizer's step made it" in judged(reference[0], path).reason
     path, _ = traced(tmp_path / "backward", "backward")
-    assert "the backward pass before this" in judged(reference[0], path).reason
+    assert judged(reference[0], path).reason.endswith(
+        "the backward pass before this place made it, after the gradient that came "
+        "back to 0.parts.dropout agreed"
+    )
+
+
+def test_a_fault_in_the_last_layers_backward_has_no_gradient_before_it(
+    tmp_path, reference
+):
+    with reference[0].open() as stream:
+        header, *lines = stream
+    first = next(n for n, line in enumerate(lines) if '"returned"' in line)
+    entry = json.loads(lines[first])
+    entry["norm"] *= 1.001
+    lines[first] = json.dumps(entry) + "\n"
+    path = tmp_path / "loss"
+    path.write_text("".join((header, *lines)))
+    found = judged(reference[0], path)
+    assert found.where.startswith("step 0, gradient coming back to 0.parts.linear,")
+    assert found.reason.endswith("the backward pass before this place made it")
 
 
 def test_equal_runs_part_nowhere_and_tracing_changes_no_bit(tmp_path, reference):
