@@ -34,6 +34,17 @@ _WORDS = (
     b"private_key",
     b"credential",
 )
+# A part of several words: where it is not, none of them has to be looked for.
+_PARTS = {
+    b"password": b"passw",
+    b"passwd": b"passw",
+    b"api_key": b"api",
+    b"apikey": b"api",
+    b"api-key": b"api",
+    b"access_key": b"_key",
+    b"account_key": b"_key",
+    b"private_key": b"_key",
+}
 _PASSWORDS = frozenset({b"password", b"passwd", b"passphrase", b"pwd"})
 
 # After the word the name goes on (``SECRET_ACCESS_KEY``), may be quoted or escaped in a
@@ -86,7 +97,10 @@ def found_assignments(
 
 def _words(lowered: bytes) -> Iterator[tuple[bytes, int]]:
     """Yield each telling word and where it ends; a search by literal is quickest."""
+    missing = {part for part in {*_PARTS.values()} if part not in lowered}
     for word in _WORDS:
+        if _PARTS.get(word) in missing:
+            continue
         start = lowered.find(word)
         while start >= 0:
             yield word, start + len(word)

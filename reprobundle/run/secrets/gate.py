@@ -15,6 +15,7 @@ from reprobundle.run.secrets.drawn import DRAWN
 from reprobundle.run.secrets.scan import (
     HOME,
     PERSONAL,
+    Remembered,
     Sensitive,
     scan_bytes,
     scan_file,
@@ -42,6 +43,8 @@ class Gate:
         self._allowed = [_parsed(text) for text in allowed]
         # Below /root everybody's home is the same and tells nothing.
         self._home = b"" if home in ("", "/", "/root") else home.encode()
+        # The project is searched before the run and, as part of all, before sealing.
+        self._scan = Remembered()
         self.admitted: list[Sensitive] = []
         self.with_home: list[Sensitive] = []
 
@@ -67,7 +70,7 @@ class Gate:
         found = scan_bytes(ARGUMENTS, _settings_of(argv))
         for name in sorted({*stage.names} - {*withheld}):
             if stage.path(name).stat().st_size <= limit_bytes:
-                found += scan_file(name, stage.path(name))
+                found += scan_file(name, stage.path(name), scan=self._scan)
         self._admit(found)
 
     def check_sources(self, sources: Iterable[Source]) -> None:
@@ -80,7 +83,9 @@ class Gate:
         for source in sources:
             path = place_of(source.path)
             if isinstance(source.content, Path):
-                found += scan_file(path, source.content, home=self._home)
+                found += scan_file(
+                    path, source.content, home=self._home, scan=self._scan
+                )
             else:
                 found += scan_bytes(path, source.content)
         self._admit(found)

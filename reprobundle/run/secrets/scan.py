@@ -7,13 +7,14 @@ and metadata stand at the start, and numbers do not look like tokens.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+from reprobundle.format.digests import digest_bytes
 from reprobundle.run.secrets.assignments import found_assignments
-from reprobundle.run.secrets.drawn import found_drawn
+from reprobundle.run.secrets.drawn import found_drawn, suffix_of
 from reprobundle.run.secrets.personal import personal_columns
 from reprobundle.run.secrets.shapes import found_shapes
 
@@ -116,7 +117,30 @@ def scan_bytes(path: str, data: bytes) -> list[Sensitive]:
     return _scan_binary(path, data[:WINDOW_BYTES])
 
 
-def scan_file(path: str, file: Path, *, home: bytes = b"") -> list[Sensitive]:
+Scan = Callable[[str, bytes], list[Sensitive]]
+
+
+class Remembered:
+    """`scan_bytes` that does not look a second time through the same content.
+
+    The same is what has the same name and the same BLAKE3 digest, wherever it lies and
+    whatever its times say.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], list[Sensitive]] = {}
+
+    def __call__(self, path: str, data: bytes) -> list[Sensitive]:
+        """Return the sensitive places of a content that is in memory."""
+        key = (path, digest_bytes(data))
+        if key not in self._found:
+            self._found[key] = scan_bytes(path, data)
+        return self._found[key]
+
+
+def scan_file(
+    path: str, file: Path, *, home: bytes = b"", scan: Scan = scan_bytes
+) -> list[Sensitive]:
     """Return the sensitive places of a file.
 
     Args:
@@ -124,6 +148,7 @@ def scan_file(path: str, file: Path, *, home: bytes = b"") -> list[Sensitive]:
         file: Where its content lies.
         home: A folder whose name is a place of the kind ``home-path``, the first time
             it stands in a text; empty for none.
+        scan: Looks through a content that is in memory.
     """
     size_bytes = file.stat().st_size
     with file.open("rb") as stream:
@@ -132,7 +157,7 @@ def scan_file(path: str, file: Path, *, home: bytes = b"") -> list[Sensitive]:
             return _scan_binary(path, start)
         if size_bytes <= WHOLE_BYTES:
             data = start + stream.read()
-            return [*scan_bytes(path, data), *_home(path, data, home)]
+            return [*scan(path, data), *_home(path, data, home)]
         found = [*scan_text(path, start), *_personal(path, start)]
         last = size_bytes - WINDOW_BYTES
         for number in range(1, WINDOWS):
@@ -170,4 +195,4 @@ def _personal(path: str, data: bytes) -> list[Sensitive]:
 
 def _is_settings(path: str) -> bool:
     name = path.rpartition("/")[2].lower()
-    return Path(name).suffix in _SETTINGS or name.startswith((".env", ".netrc"))
+    return suffix_of(name) in _SETTINGS or name.startswith((".env", ".netrc"))

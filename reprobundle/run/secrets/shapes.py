@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from reprobundle.run.secrets.runs import Words
+
 # Between letters of base64 a shape is chance: pictures in notebooks, tensors, hashes.
 _START = rb"(?<![A-Za-z0-9+/_-])"
 _END = rb"(?![A-Za-z0-9+/_-])"
@@ -59,7 +61,7 @@ SHAPES: tuple[Shape, ...] = (
     Shape(
         "azure-key",
         (b"AccountKey=", b"SharedAccessKey="),
-        re.compile(rb"Shared?A?ccessKey=[A-Za-z0-9+/]{43}=|AccountKey=[\w+/]{86}=="),
+        re.compile(rb"SharedAccessKey=[A-Za-z0-9+/]{43}=|AccountKey=[\w+/]{86}=="),
     ),
     _token("slack-token", (b"xox",), rb"xox[abeoprs]-[A-Za-z0-9-]{20,255}"),
     Shape(
@@ -108,10 +110,21 @@ _PLACEHOLDER = re.compile(
 )
 
 
+_TOKEN_CHARACTERS = (
+    b"+-./0123456789=ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
+)
+# The shortest token is a key of AWS.
+_LONG = Words(_TOKEN_CHARACTERS, 20)
+# Of these not every token holds one in a long word, so all of the text is looked at.
+_ANYWHERE = frozenset({b"PRIVATE KEY", b"://", b"sk-proj-", b"sk-svcacct-"})
+
+
 def found_shapes(text: bytes) -> Iterator[tuple[str, int, int]]:
     """Yield kind, start and end of each known token in `text`."""
+    words = b" ".join([text[start:end] for start, end in _LONG.places(text)])
     for shape in SHAPES:
-        if not any(literal in text for literal in shape.literals):
+        where = text if _ANYWHERE.issuperset(shape.literals) else words
+        if not any(literal in where for literal in shape.literals):
             continue
         group = "value" if "value" in shape.pattern.groupindex else 0
         for match in shape.pattern.finditer(text):
