@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import math
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -25,6 +24,7 @@ from reprobundle.outputs.array_blocks import (
     size_of,
 )
 from reprobundle.outputs.blocks import read_exactly
+from reprobundle.outputs.transposed import c_ordered_blocks
 
 LARGEST_HEADER = 64 << 10
 """As a header of version 1; Python's parser takes 500 times as much memory."""
@@ -38,7 +38,6 @@ LARGEST_BYTES_OF_FIELDS = 16 << 30
 
 LARGEST_COPY_BYTES = 4 << 30
 """Room on the disk for temporary files that one array in Fortran order may take."""
-_COPY_BYTES = 1 << 20
 
 
 class _NpyHeader(NamedTuple):
@@ -147,7 +146,10 @@ def _npy_blocks(
     def blocks(elements: int) -> Iterator[Array]:
         source = opened()
         if header.fortran_order and len(header.shape) > 1:
-            whole = _transposed_blocks(source, header, elements)
+            if header.data_bytes > LARGEST_COPY_BYTES:
+                message = "an array in Fortran order is larger than 4 GiB"
+                raise UnreadableOutputError(message)
+            whole = c_ordered_blocks(source, header.dtype, header.shape, elements)
         else:
             count = math.prod(header.shape)
             whole = raw_blocks(source, header.dtype, count, elements)
@@ -158,27 +160,6 @@ def _npy_blocks(
             yield _native(field).reshape(-1)
 
     return blocks
-
-
-def _transposed_blocks(
-    stream: BinaryIO, header: _NpyHeader, elements: int
-) -> Iterator[Array]:
-    """Yield a Fortran-ordered array in C order, by way of a temporary file."""
-    if header.data_bytes > LARGEST_COPY_BYTES:
-        raise UnreadableOutputError("an array in Fortran order is larger than 4 GiB")
-    with tempfile.TemporaryFile() as copy:
-        left = header.data_bytes
-        while left:
-            piece = read_exactly(stream, min(left, _COPY_BYTES))
-            copy.write(piece)
-            left -= len(piece)
-        copy.flush()
-        if not header.data_bytes:
-            return
-        array = np.memmap(copy, header.dtype, "r", 0, header.shape, "F")
-        for start in range(0, array.size, elements):
-            # flat walks in C order whatever the layout is, and copies one block.
-            yield np.asarray(array.flat[start : start + elements])
 
 
 def _native(block: Array) -> Array:
