@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -33,6 +34,8 @@ def replacing(target: Path, *, durable: bool = True) -> Iterator[int]:
         EnvironmentUnusableError: The folder or the disk does not allow it.
     """
     with explained(f"cannot write {str(target)!r}"):
+        if _is_stream(target):
+            raise OSError(errno.EINVAL, "is a device, a pipe or the like, no file")
         temporary, descriptor = _open_part(target)
         is_open = True
         try:
@@ -62,13 +65,36 @@ def replacing(target: Path, *, durable: bool = True) -> Iterator[int]:
 def write_text(target: Path, text: str) -> None:
     """Write `text` to `target` as UTF-8, whole or not at all.
 
+    What stands for a stream (``/dev/null``, ``/dev/stdout``, a named pipe) gets the
+    text and stays what it is.
+
     Raises:
         EnvironmentUnusableError: The folder or the disk does not allow it.
     """
+    if _is_stream(target):
+        # To append cuts nothing of the file that /dev/stdout may lead to.
+        with explained(f"cannot write {str(target)!r}"), target.open("ab") as stream:
+            stream.write(text.encode())
+        return
     with replacing(target) as descriptor:
         view = memoryview(text.encode())
         while view:
             view = view[os.write(descriptor, view) :]
+
+
+def _is_stream(target: Path) -> bool:
+    """Whether a name stands for a device, a pipe or an open stream.
+
+    A file in its place would take it from everybody: root may do that to /dev/null.
+    ``/dev/stdout`` is a link to what the stream is, a plain file too.
+    """
+    if target.is_symlink() and target.absolute().is_relative_to("/dev"):
+        return True
+    try:
+        mode = target.stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 def part_path(target: Path) -> Path:
