@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -85,7 +86,9 @@ def _install(
     done = subprocess.run(
         [*command, *wanted],
         env=uv_environment(
-            pip_settings(python), cache=package_cache(), temporary=folder.parent
+            pip_settings(python, Path(sys.executable)),
+            cache=package_cache(),
+            temporary=folder.parent,
         ),
         cwd=folder,
         stdin=subprocess.DEVNULL,

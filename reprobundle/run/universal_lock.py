@@ -11,6 +11,7 @@ address that only this machine can reach.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,10 @@ def make_pylock(
     ordered = sorted(targets, key=lambda target: target.marker != here.marker)
     with owned_folder("reprobundle-lock-") as folder:
         environment = uv_environment(
-            pip_settings(python), cache=cache, temporary=folder
+            # An interpreter of uv has no pip; ours says what holds on this machine.
+            pip_settings(python, Path(sys.executable)),
+            cache=cache,
+            temporary=folder,
         )
         solver = _Solver(
             [str(uv), "--quiet"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import venv
 from pathlib import Path
 
 import msgspec
@@ -148,6 +149,19 @@ def test_a_package_for_later_patch_releases_is_locked_for_these(
 @needs_uv
 def test_every_patch_release_is_meant_where_no_package_asks_for_more(resolved):
     assert b'requires-python = "==3.11.*"' in resolved
+
+
+@needs_uv
+def test_an_interpreter_without_pip_takes_what_ours_says(wheels, tmp_path, monkeypatch):
+    # As `uv venv` makes it: nobody there knows the folder that pip was told to take.
+    bare = tmp_path / "bare"
+    venv.create(bare, with_pip=False, symlinks=True)
+    monkeypatch.delenv("UV_FIND_LINKS")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
+    python = bare / "bin" / "python"
+    data = make_pylock(RECORDED, python=python, cache=tmp_path / "cache")
+    found = {one.name: one.version for one in selected(data, "linux-x86_64").chosen}
+    assert found["net"] == "2.0+cu130"
 
 
 @needs_uv
