@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reprobundle.cli.data_use import override_option, show_data
 from reprobundle.cli.options import bundle_argument, json_option, say
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ _report_file = click.Path(path_type=Path, exists=True, dir_okay=False)
     type=click.Path(path_type=Path),
     help="With --check: the interpreter to ask.",
 )
+@override_option
 @json_option
 @click.option("-v", "--verbose", is_flag=True, help="Show every rule and its evidence.")
 def accept(
@@ -81,6 +83,7 @@ def accept(
     attach: bool,
     check: bool,
     python: Path | None,
+    override: str,
     as_json: bool,
     verbose: bool,
 ) -> int:
@@ -94,12 +97,14 @@ def accept(
     if check:
         from reprobundle.cli.accept_check import check_here
 
+        show_data([bundle], override, what="an acceptance", name="accept --check")
         return check_here(bundle, python, as_json=as_json)
     writes = attach or output is not None
     if writes and not (by.strip() and where.strip()):
         raise click.UsageError("a record says who and where: give --by and --where")
     if not writes and any((by, where, role, second_person, note)):
         raise click.UsageError("--by and the like go into a record: add --attach or -o")
+    show_data([bundle], override, what="an acceptance", name="accept")
     reports = _reports(bundle, scan, doctor, forecast)
     report = _verified(bundle, reports)
     if report.assessment is None:

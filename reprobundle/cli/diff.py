@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import click
 
+from reprobundle.cli.data_use import override_option, show_data
 from reprobundle.cli.options import json_option
 from reprobundle.cli.paths import local_name
 
@@ -14,9 +15,12 @@ from reprobundle.cli.paths import local_name
 @click.command()
 @click.argument("left", type=local_name)
 @click.argument("right", required=False, type=local_name)
+@override_option
 @json_option
 @click.option("-v", "--verbose", is_flag=True, help="Show every change and array.")
-def diff(*, left: str, right: str | None, as_json: bool, verbose: bool) -> int:
+def diff(
+    *, left: str, right: str | None, override: str, as_json: bool, verbose: bool
+) -> int:
     """Set two runs side by side: what was changed, and what came of it.
 
     LEFT and RIGHT are BUNDLE, BUNDLE:reference, BUNDLE:newest, BUNDLE:NUMBER (a sealed
@@ -26,9 +30,11 @@ def diff(*, left: str, right: str | None, as_json: bool, verbose: bool) -> int:
     from reprobundle.format.canonical import encode
     from reprobundle.report.differences import render_differences
     from reprobundle.report.screen import Screen
-    from reprobundle.verify.pairs.chosen_run import NEWEST, choose_run
+    from reprobundle.verify.pairs.chosen_run import NEWEST, choose_run, named_bundle
     from reprobundle.verify.pairs.diff import diff_runs
 
+    places = dict.fromkeys(map(named_bundle, (left, right or left)))
+    show_data(places, override, what="a comparison", name="diff")
     with ExitStack() as stack:
         one = choose_run(left, stack)
         other = choose_run(right or f"{left}:{NEWEST}", stack)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +12,13 @@ from typing import TYPE_CHECKING
 import click
 
 from reprobundle.cli.consent import consents
+from reprobundle.cli.data_use import folder_of_copies, note, override_option, used_file
 from reprobundle.cli.options import json_option, size_bytes
 from reprobundle.errors import EXIT_BAD_CALL
 
 if TYPE_CHECKING:
     from reprobundle.port.forecast.subject import Subject
+    from reprobundle.run.copies import DataUse
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     metavar="PATH=FILE",
     help="Your copy of a file that the bundle holds by digest only.",
 )
+@override_option
 @json_option
 @click.option("-v", "--verbose", is_flag=True, help="Show every operator.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
@@ -70,6 +72,7 @@ def forecast(
     yes: bool,
     environment: str,
     data: tuple[str, ...],
+    override: str,
     as_json: bool,
     verbose: bool,
     command: tuple[str, ...],
@@ -91,12 +94,13 @@ def forecast(
 
     with ExitStack() as stack:
         if _is_bundle(command):
-            folder = stack.enter_context(
-                tempfile.TemporaryDirectory(prefix="reprobundle-forecast-")
-            )
-            place = Path(folder)
             path = Path(command[0])
-            subject = _of_bundle(path, place, environment, data, yes=yes)
+            use = used_file(path, override, what="a forecast")
+            folder = folder_of_copies(use, prefix="reprobundle-forecast-")
+            place = stack.enter_context(folder)
+            subject = _of_bundle(
+                path, place, environment, data, use, override=override, yes=yes
+            )
         else:
             subject = _typed(command)
         if subject is None:
@@ -140,7 +144,14 @@ def _typed(command: tuple[str, ...]) -> Subject:
 
 
 def _of_bundle(
-    bundle: Path, folder: Path, environment: str, data: tuple[str, ...], *, yes: bool
+    bundle: Path,
+    folder: Path,
+    environment: str,
+    data: tuple[str, ...],
+    use: DataUse,
+    *,
+    override: str,
+    yes: bool,
 ) -> Subject | None:
     """Return a bundle's command, or None where the user does not agree to run it."""
     from reprobundle.port.forecast.subject import Subject
@@ -157,6 +168,7 @@ def _of_bundle(
         passes=("measured",),
         claims=("main",),
         data=data,
+        override=override,
     )
     plan = inspect_plan(options)
     shown = render_plan(
@@ -165,6 +177,7 @@ def _of_bundle(
     click.echo(shown, err=True)
     if not yes and not consents(what="a forecast"):
         return None
+    note(use, "run", folder)
     taken = take_out(options, plan, folder)
     gaps = [f"the environment is another one: {one}" for one in taken.differences[:4]]
     if len(taken.differences) > len(gaps):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from reprobundle.cli.data_use import note, override_option, used_file
 from reprobundle.cli.options import bundle_argument, deliver, output_option, say
 
 
@@ -17,7 +18,8 @@ def policy() -> None:
 @policy.command()
 @bundle_argument
 @output_option
-def suggest(*, bundle: Path, output: Path | None) -> int:
+@override_option
+def suggest(*, bundle: Path, output: Path | None, override: str) -> int:
     """Derive a policy from the repeat passes and replays of BUNDLE.
 
     Tolerances are five times what the runs differ by. Where the difference grows with
@@ -28,10 +30,12 @@ def suggest(*, bundle: Path, output: Path | None) -> int:
     from reprobundle.report.suggested import policy_file
     from reprobundle.verify.suggest import suggest as derive
 
+    use = used_file(bundle, override, what="a look at its results")
     derived = derive(bundle)
     text = encode(policy_file(derived, bundle.name)).decode()
-    for note in derived.notes:
-        say(note)
+    for line in derived.notes:
+        say(line)
+    note(use, "export", output or "standard output (policy suggest)")
     deliver(output, text)
     if output is not None:
         say(f"written to {output}; add who and why, then pack with --policy")

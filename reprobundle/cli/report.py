@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reprobundle.cli.data_use import override_option
+from reprobundle.cli.data_use import note, override_option, used_file
 from reprobundle.cli.options import (
     allow_option,
     deliver,
@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     from reprobundle.cli.places import Given
     from reprobundle.format.findings import Report
     from reprobundle.format.source import Place
+    from reprobundle.run.copies import DataUse
 
 FORMATS = ("html", "markdown", "junit", "json")
+# Those that show what the runs gave, and not only what was found.
+PAGES = ("html", "markdown")
 STYLES = ("plain", "aec", "aea", "checklist")
 
 
@@ -109,16 +112,33 @@ def report(
             acceptance=True,
             signers=stated_signers(signers, revoked, at),
         )
+        use = _use(place, kind, override)
         document = _rendered(place, answer, kind, style, replay_file, doi)
         name = place.name.removesuffix(".rpb.zip")
     if output == STANDARD:
         output = None
     elif output is None and kind == "html":
         output = Path(f"{name}.html")
+    note(use, "export", output or "standard output (report)")
     deliver(output, document)
     if output is not None:
         say(f"{answer.verdict} (exit {answer.exit_status}); wrote {output}")
     return answer.exit_status
+
+
+def _use(place: Path | Place, kind: str, override: str) -> DataUse:
+    """Return the use of the data: a page has curves and values, the rest verdicts.
+
+    Raises:
+        DataRuleError: The policy is against it, and nobody overrides it.
+    """
+    from reprobundle.run.copies import DataUse
+
+    if kind not in PAGES:
+        return DataUse("", None, "")
+    # At an address it was asked, and shown, before it was fetched.
+    is_told = isinstance(place, Path)
+    return used_file(place, override, what="a report", is_told=is_told)
 
 
 def _rendered(

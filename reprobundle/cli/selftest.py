@@ -7,13 +7,15 @@ from pathlib import Path
 
 import click
 
+from reprobundle.cli.data_use import folder_of_copies, note, override_option, used_file
 from reprobundle.cli.options import bundle_argument, json_option
 
 
 @click.command()
 @bundle_argument
+@override_option
 @json_option
-def selftest(*, bundle: Path, as_json: bool) -> int:
+def selftest(*, bundle: Path, override: str, as_json: bool) -> int:
     """Alter copies of a bundle in every forbidden way; the verifier must say no.
 
     The bundle itself is only read. Exit status 10 means that the verifier missed an
@@ -24,7 +26,10 @@ def selftest(*, bundle: Path, as_json: bool) -> int:
     from reprobundle.report.selftested import render_selftest
     from reprobundle.verify.selftest.selftest import selftest as run_selftest
 
-    report = run_selftest(bundle)
+    use = used_file(bundle, override, what="a selftest, which copies it,")
+    with folder_of_copies(use, prefix="reprobundle-selftest-") as folder:
+        note(use, "members", folder)
+        report = run_selftest(bundle, within=folder)
     if as_json:
         click.echo(encode(report).decode(), nl=False)
     else:

@@ -32,7 +32,6 @@ def inspect_plan(options: ReplayOptions) -> ReplayPlan:
         BundleError: The bundle is unreadable, unsafe or altered.
         BadCallError: The quick claim was asked for and there is none, or a kind of
             sensitive content that does not exist is allowed.
-        DataRuleError: The policy is against it, and nobody overrides it.
     """
     Gate(options.allow_sensitive)
     if options.reference_by and platform_name() != "linux":
@@ -43,15 +42,13 @@ def inspect_plan(options: ReplayOptions) -> ReplayPlan:
     with open_bundle(options.bundle) as bundle:
         _require_intact(bundle)
         _require_here(bundle, options)
-        plan = make_plan(
+        return make_plan(
             bundle,
             passes=options.passes,
             repeats=options.repeats,
             claims=options.claims,
             data=options.data,
         )
-    data_use(options, plan)
-    return plan
 
 
 @contextlib.contextmanager

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import zipfile
+from functools import partial
 
 import msgspec
 import pytest
 
 from reprobundle.cli import run
+from reprobundle.errors import BadCallError
 from reprobundle.format.policy import DataRules
 from tests.cli.conftest import make_project, reprobundle
 from tests.verify.builder import Bench
@@ -83,6 +85,15 @@ def test_extract_with_a_reason_is_shown_and_noted(foreign, tmp_path, call):
     assert f"overridden: {REASON}" in out
     shutil.rmtree(into)
     assert "not there any more (removed or moved: not known)" in call("copies")[1]
+
+
+def test_whoever_hands_it_over_to_a_processor_need_not_be_one(foreign, call):
+    way = ("--yes", "--retries", "0", "--ssh-option", "ProxyCommand=false")
+    status, _, err = call("handoff", PROCESSOR, foreign, *way)
+    assert (status, REFUSED in err) == (20, False)
+    assert f"the connection to {PROCESSOR} was lost" in err
+    status, _, err = call("handoff", "somebody@else.example", foreign, *way)
+    assert (status, "and not somebody@else.example" in err) == (20, True)
 
 
 def test_what_holds_no_data_is_always_given(foreign, tmp_path, call):
@@ -172,6 +183,75 @@ def test_what_join_writes_is_asked_for_and_noted(foreign, tmp_path, call):
     assert (status, whole.read_bytes()) == (0, foreign.read_bytes())
     (noted,) = json.loads(call("copies", "--json")[1])["here"]
     assert (noted["kind"], noted["where"]) == ("bundle", str(whole))
+
+
+# What shows or derives numbers of the data, with what it is told to be.
+LOOKS = {
+    "accept": ("an acceptance", "standard output (accept)"),
+    "accept --check": ("an acceptance", "standard output (accept --check)"),
+    "diff": ("a comparison", "standard output (diff)"),
+    "policy suggest": ("a look at its results", "standard output (policy suggest)"),
+    "report -o -": ("a report", "standard output (report)"),
+    "report --format markdown": ("a report", "standard output (report)"),
+}
+
+
+def looked(verb, path):
+    name, *more = verb.split()
+    if name == "policy":
+        return ("policy", "suggest", path)
+    if name == "diff":
+        return ("diff", f"{path}:1", f"{path}:2")
+    return (name, path, *more)
+
+
+@pytest.mark.parametrize("verb", LOOKS)
+def test_what_shows_numbers_asks_and_is_noted(verb, made, tmp_path, call):
+    what, where = LOOKS[verb]
+    path = made(processors=(PROCESSOR,))
+    status, out, err = call(*looked(verb, path))
+    assert (status, out) == (20, "")
+    assert f"{REFUSED} {what} here: it names as processors {PROCESSOR}" in err
+    assert call("copies")[1].startswith("no copy is known")
+    with_reason = (*looked(verb, path), "--override-policy", REASON)
+    assert REFUSED not in call(*with_reason)[2]
+    if verb in {"accept --check", "policy suggest"}:
+        return  # There is nothing to check or to derive from; see the other bundle.
+    (noted,) = json.loads(call("copies", "--json")[1])["here"]
+    assert (noted["kind"] in {"printed", "export"}, noted["where"]) == (True, where)
+    assert noted["policy_overridden"].endswith(f"overridden: {REASON}")
+
+
+def test_what_alters_copies_asks_and_notes_their_folder(foreign, call, monkeypatch):
+    from reprobundle.verify.selftest import selftest as module
+
+    few = partial(module.selftest, mutations=module.MUTATIONS[:2])
+    monkeypatch.setattr(module, "selftest", few)
+    status, out, err = call("selftest", foreign)
+    assert (status, out) == (20, "")
+    assert f"{REFUSED} a selftest, which copies it, here" in err
+    assert call("copies")[1].startswith("no copy is known")
+    status, _, err = call("selftest", foreign, "--override-policy", REASON)
+    assert (status, REFUSED in err) == (0, False)
+    (noted,) = json.loads(call("copies", "--json")[1])["here"]
+    assert noted["kind"] == "members"
+    assert "/reprobundle-selftest-" in noted["where"]
+    assert (noted["there"], noted["removed"] != "") == (False, True)
+
+
+def test_a_verdict_alone_asks_nothing(foreign, call):
+    for verb in ("verify", "inspect", "check"):
+        assert REFUSED not in call(verb, foreign)[2]
+    assert REFUSED not in call("report", foreign, "--format", "junit")[2]
+    assert call("copies")[1].startswith("no copy is known")
+
+
+def test_what_is_no_bundle_is_called_so_and_not_asked_about(tmp_path, call):
+    other = tmp_path / "x.rpb.zip"
+    other.write_bytes(b"PK\x03\x04 and no more")
+    for verb in ("accept", "selftest", "forecast"):
+        status, _, err = call(verb, other)
+        assert (status, "data rule" in err, "policy" in err) == (21, False, False)
 
 
 def test_a_copy_is_called_noted_only_once_it_is(made, tmp_path, call):
@@ -296,6 +376,28 @@ def test_replay_is_refused_before_anything_runs(bundle):
     assert done.status == 20
     assert f"{REFUSED} a replay here" in done.err
     assert "will run" not in done.err
+
+
+def test_a_forecast_asks_before_it_runs_and_notes_its_folder(bundle, call, monkeypatch):
+    from reprobundle.port.forecast import forecast as module
+
+    def stopped(subject, options):
+        raise BadCallError("far enough")
+
+    monkeypatch.setattr(module, "forecast", stopped)
+    status, _, err = call("forecast", bundle, "--yes")
+    assert (status, f"{REFUSED} a forecast here" in err) == (20, True)
+    assert call("copies")[1].startswith("no copy is known")
+    # There is no terminal to ask: what was not agreed to is no copy either.
+    status, _, err = call("forecast", bundle, "--override-policy", REASON)
+    assert (status, "there is no terminal to ask" in err) == (20, True), err
+    assert call("copies")[1].startswith("no copy is known")
+    reasoned = ("--yes", "--override-policy", REASON)
+    assert "far enough" in call("forecast", bundle, *reasoned)[2]
+    (noted,) = json.loads(call("copies", "--json")[1])["here"]
+    assert (noted["kind"], noted["there"], noted["removed"] != "") == (
+        ("run", False, True)
+    )
 
 
 def test_replay_with_a_reason_is_recorded_shown_and_every_copy_listed(

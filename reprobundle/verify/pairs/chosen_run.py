@@ -42,6 +42,16 @@ class ChosenRun(NamedTuple):
     fellows: tuple[Record, ...] = ()
 
 
+def named_bundle(text: str) -> Path:
+    """Return the bundle of the run that `text` names, see `choose_run`."""
+    return _parted(text)[0]
+
+
+def _parted(text: str) -> tuple[Path, str | None]:
+    match = _SPLIT.fullmatch(text)
+    return (Path(match["path"]), match["run"]) if match else (Path(text), None)
+
+
 def choose_run(text: str, stack: ExitStack, *, default: str = REFERENCE) -> ChosenRun:
     """Return the run that `text` names, its bundle's integrity checked.
 
@@ -56,9 +66,8 @@ def choose_run(text: str, stack: ExitStack, *, default: str = REFERENCE) -> Chos
         BadCallError: It names no run.
         BundleError: The bundle is not sound.
     """
-    match = _SPLIT.fullmatch(text)
-    path, run = (match["path"], match["run"]) if match else (text, None)
-    bundle = stack.enter_context(open_bundle(Path(path)))
+    path, run = _parted(text)
+    bundle = stack.enter_context(open_bundle(path))
     sealed = _sound(bundle)
     chosen = _find(bundle, sealed, run or default)
     return chosen._replace(fellows=tuple(_every_run(bundle, sealed)))

@@ -68,6 +68,7 @@ def selftest(
     verify: Verify = verify_bundle,
     mutations: tuple[Mutation, ...] = MUTATIONS,
     progress: Callable[[str], None] | None = None,
+    within: Path | None = None,
 ) -> SelftestReport:
     """Return what the verifier said to altered copies of the bundle at `path`.
 
@@ -76,12 +77,15 @@ def selftest(
         verify: The verifier under test.
         mutations: What to do to the copies.
         progress: Called with the title of each mutation.
+        within: Folder of the copies; where the system has such if None.
 
     Raises:
         BundleError: The bundle itself is not sound.
         BadCallError: It lacks a document without which nothing can be judged.
     """
-    with tempfile.TemporaryDirectory(prefix="reprobundle-selftest-") as name:
+    with tempfile.TemporaryDirectory(
+        prefix="reprobundle-selftest-", dir=within
+    ) as name:
         folder = Path(name)
         subject = Subject(path, folder / "subject")
         replays = subject.echo().write(folder / "control.rpr.zip")
