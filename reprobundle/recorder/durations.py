@@ -56,8 +56,22 @@ class Total:
         """Add up what is pending. Another thread may append at the same time."""
         taken = self.pending[:]
         del self.pending[: len(taken)]
-        for elapsed_ns in taken:
-            self._add(elapsed_ns, None)
+        while taken:
+            first = -self.count % self._stride
+            last = first + (_KEPT - len(self._kept) - 1) * self._stride
+            now, taken = taken[: last + 1], taken[last + 1 :]
+            self._absorb(now, now[first :: self._stride])
+
+    def _absorb(self, entries: list[int], kept: list[int]) -> None:
+        """Add entries of which these are kept; none of them was waited for."""
+        self.count += len(entries)
+        self.total_ns += sum(entries)
+        self.longest_ns = max(self.longest_ns, *entries)
+        if kept:
+            self._kept += kept
+            self._unwaited = None
+        if len(self._kept) >= _KEPT:
+            self._thin()
 
     def add(
         self, elapsed_ns: int, *, counted: bool = True, unwaited_ns: int | None = None

@@ -122,24 +122,25 @@ class Training:
         inside = 0
 
         def make(original: Function) -> Function:
-            def call(module: Any, /, *arguments: Any, **named: Any) -> Any:
+            def call(*given: Any, **named: Any) -> Any:
                 nonlocal inside
                 # The compiler must see nothing else of this function: reading a
-                # clock would break its graph.
+                # clock would break its graph. This is how the modules inside others
+                # go; a tuple is passed on as it is, an empty mapping costs a copy.
                 if is_compiling() or inside == get_ident():
-                    return original(module, *arguments, **named)
+                    return original(*given, **named) if named else original(*given)
                 calls.count += 1
                 if calls.count >= calls.look_at:
-                    before(module, arguments, named)
+                    before(given[0], given[1:], named)
                 if not begin():
-                    return original(module, *arguments, **named)
+                    return original(*given, **named)
                 inside = get_ident()
                 try:
-                    return original(module, *arguments, **named)
+                    return original(*given, **named)
                 finally:
                     inside = 0
                     end()
-                    count(arguments, named)
+                    count(given[1:], named)
                     if calls.count >= calls.sample_at:
                         after()
 
