@@ -6,6 +6,7 @@ JSON Lines are none.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO, NamedTuple
 
@@ -14,14 +15,20 @@ from reprobundle.format.record import ColumnSummary
 from reprobundle.outputs.cells import Cell, read_cell
 from reprobundle.outputs.column_sums import ColumnSums
 from reprobundle.outputs.documents import flatten, parse_line
-from reprobundle.outputs.tables import columns_of, count_rows, raw_rows
+from reprobundle.outputs.row_blocks import (
+    BLOCK_BYTES,
+    BLOCK_ROWS,
+    SimpleRows,
+    by_column,
+    divide,
+)
+from reprobundle.outputs.tables import columns_of, raw_rows
 from reprobundle.outputs.text import LONGEST_LINE_BYTES, split_numbers
 
 MOST_COLUMNS = 1_000
 """Most columns of an output that is kept as a sample of its rows."""
 
-_BLOCK_ROWS = 4096
-_BLOCK_BYTES = 8 << 20
+_TABLES = ("csv", "tsv")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -30,6 +37,42 @@ class Row(NamedTuple):
 
     raw: bytes
     cells: list[str]
+
+
+class ParsedRows(NamedTuple):
+    """Some records, read one by one."""
+
+    rows: Sequence[Row]
+
+    @property
+    def raws(self) -> Sequence[bytes]:
+        """Their bytes."""
+        return [row.raw for row in self.rows]
+
+    def columns(self) -> list[list[str]] | None:
+        """Return the cells by column; None if the rows differ in length."""
+        return by_column([row.cells for row in self.rows])
+
+
+def read_groups(
+    stream: BinaryIO, file_format: str
+) -> Iterator[SimpleRows | ParsedRows]:
+    """Yield the records of an output some thousand at a time, in order.
+
+    Args:
+        stream: Read from its start to its end.
+        file_format: ``csv``, ``tsv``, ``jsonl`` or ``text``.
+
+    Raises:
+        UnreadableOutputError: It is no such output.
+    """
+    if file_format not in _TABLES:
+        yield from map(ParsedRows, in_blocks(read_records(stream, file_format)))
+        return
+    divided = divide(stream, file_format)
+    yield from divided.simple
+    rest = io.BufferedReader(divided.rest)
+    yield from map(ParsedRows, in_blocks(read_records(rest, file_format)))
 
 
 def read_records(stream: BinaryIO, file_format: str) -> Iterator[Row]:
@@ -42,7 +85,7 @@ def read_records(stream: BinaryIO, file_format: str) -> Iterator[Row]:
     Raises:
         UnreadableOutputError: It is no such output.
     """
-    if file_format in ("csv", "tsv"):
+    if file_format in _TABLES:
         yield from map(Row._make, raw_rows(stream, file_format))
         return
     while line := stream.readline(LONGEST_LINE_BYTES + 1):
@@ -50,13 +93,6 @@ def read_records(stream: BinaryIO, file_format: str) -> Iterator[Row]:
             raise UnreadableOutputError("a line is longer than 16 MiB")
         if file_format == "text" or line.strip():
             yield Row(line, [])
-
-
-def count_records(stream: BinaryIO, file_format: str) -> int:
-    """Return how many records `read_records` would yield, in less time."""
-    if file_format in ("csv", "tsv"):
-        return count_rows(stream, file_format)
-    return sum(1 for _ in read_records(stream, file_format))
 
 
 class Sums:
@@ -77,24 +113,28 @@ class Sums:
         Raises:
             UnreadableOutputError: They are no such records, or have too many columns.
         """
-        if self._format in ("csv", "tsv"):
-            self._add_table([row.cells for row in rows])
-            self._records += len(rows)
-            return
-        for row in rows:
-            self._add_line(row.raw)
-            self._records += 1
+        self.add_group(ParsedRows(rows))
 
-    def _add_table(self, rows: list[list[str]]) -> None:
-        if not self._records and rows:
-            names, is_header = columns_of(rows[0])
+    def add_group(self, group: SimpleRows | ParsedRows) -> None:
+        """Add a group of records; see `add`."""
+        raws = group.raws
+        if self._format not in _TABLES:
+            for raw in raws:
+                self._add_line(raw)
+                self._records += 1
+        elif raws:
+            self._add_columns(group.columns())
+            self._records += len(raws)
+
+    def _add_columns(self, columns: list[list[str]] | None) -> None:
+        if columns is not None and not self._records:
+            names, is_header = columns_of([column[0] for column in columns])
             self._named(names)
-            rows = rows[1:] if is_header else rows
-        width = len(self._columns)
-        if any(len(row) != width for row in rows):
+            columns = [column[is_header:] for column in columns]
+        if columns is None or len(columns) != len(self._columns):
             raise UnreadableOutputError("the rows of the table differ in length")
-        for place, sums in enumerate(self._columns.values()):
-            sums.add_texts([row[place] for row in rows])
+        for sums, column in zip(self._columns.values(), columns, strict=True):
+            sums.add_texts(column)
 
     def _named(self, names: Sequence[str]) -> None:
         for name in names:
@@ -143,7 +183,7 @@ def in_blocks(rows: Iterator[Row]) -> Iterator[list[Row]]:
     for row in rows:
         block.append(row)
         size_bytes += len(row.raw)
-        if len(block) == _BLOCK_ROWS or size_bytes > _BLOCK_BYTES:
+        if len(block) == BLOCK_ROWS or size_bytes > BLOCK_BYTES:
             yield block
             block, size_bytes = [], 0
     if block:

@@ -8,26 +8,26 @@ rows").
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import io
+from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO, NamedTuple
 
 import numpy as np  # noqa: TID253 - this module is imported only to sample rows
+from blake3 import blake3
 
-from reprobundle.format.digests import digest_bytes
 from reprobundle.format.record import RowSample
 from reprobundle.outputs.array_blocks import Array
-from reprobundle.outputs.blocks import read_block
 from reprobundle.outputs.places import places
 from reprobundle.outputs.records import (
-    Row,
+    ParsedRows,
     Sums,
-    count_records,
-    in_blocks,
-    read_records,
+    read_groups,
 )
+from reprobundle.outputs.row_blocks import SimpleRows
 from reprobundle.outputs.row_places import BLOCK_BYTES, count_of_places
 
 _NAME = "rows"
+_READ_BYTES = 1 << 20
 
 Open = Callable[[], BinaryIO]
 
@@ -67,7 +67,7 @@ def take_rows(
     output: str,
     count: int | None = None,
 ) -> TakenRows:
-    """Return the sample of an output, which is read three times, a block at a time.
+    """Return the sample of an output, which is read twice, a block at a time.
 
     Args:
         open_output: Opens its content anew.
@@ -80,11 +80,14 @@ def take_rows(
     Raises:
         UnreadableOutputError: It is no such output, or has too many columns.
     """
+    sums, records = Sums(file_format), 0
     with open_output() as stream:
-        blocks = tuple(map(digest_bytes, _blocks(stream)))
-        size_bytes = stream.tell()
-    with open_output() as stream:
-        records = count_records(stream, file_format)
+        digested = _Digested(stream)
+        for group in read_groups(io.BufferedReader(digested, _READ_BYTES), file_format):
+            sums.add_group(group)
+            records += len(group.raws)
+        size_bytes = digested.size_bytes
+    blocks = digested.blocks()
     wanted = count_of_places(records, size_bytes) if count is None else count
     known = RowSample(
         records=records,
@@ -93,9 +96,8 @@ def take_rows(
         columns=(),
     )
     where = sampled_records(known, key=key, output=output)
-    sums = Sums(file_format)
     with open_output() as stream:
-        text = b"".join(_chosen(read_records(stream, file_format), where, sums))
+        text = b"".join(_chosen(read_groups(stream, file_format), where))
     summary = RowSample(
         records=records,
         places=known.places,
@@ -105,17 +107,40 @@ def take_rows(
     return TakenRows(summary, text)
 
 
-def _blocks(stream: BinaryIO) -> Iterator[bytes]:
-    while block := read_block(stream, BLOCK_BYTES):
-        yield block
+class _Digested(io.RawIOBase):
+    """A stream of whose blocks the digests are taken while it is read to its end."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._done: list[str] = []
+        self._digest = blake3()
+        self.size_bytes = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        left = BLOCK_BYTES - self.size_bytes % BLOCK_BYTES
+        data = self._stream.read(min(len(buffer), left))
+        buffer[: len(data)] = data
+        self._digest.update(data)
+        self.size_bytes += len(data)
+        if data and len(data) == left:
+            self._done.append(self._digest.hexdigest())
+            self._digest = blake3()
+        return len(data)
+
+    def blocks(self) -> tuple[str, ...]:
+        rest = [self._digest.hexdigest()] if self.size_bytes % BLOCK_BYTES else []
+        return (*self._done, *rest)
 
 
-def _chosen(rows: Iterator[Row], where: Array, sums: Sums) -> Iterator[bytes]:
-    """Add all rows to `sums` and yield the bytes of those at `where`."""
+def _chosen(groups: Iterable[SimpleRows | ParsedRows], where: Array) -> Iterator[bytes]:
+    """Yield the bytes of the records at `where`."""
     seen = 0
-    for block in in_blocks(rows):
-        sums.add(block)
-        first, last = np.searchsorted(where, (seen, seen + len(block)))
+    for group in groups:
+        raws = group.raws
+        first, last = np.searchsorted(where, (seen, seen + len(raws)))
         for place in where[first:last]:
-            yield block[int(place) - seen].raw
-        seen += len(block)
+            yield raws[int(place) - seen]
+        seen += len(raws)

@@ -15,7 +15,7 @@ from reprobundle.outputs.cells import read_cell
 MOST_COLUMNS = 10_000
 LONGEST_LINE = 16 << 20
 _BOM = "\ufeff"
-_DELIMITERS = {"csv": ",", "tsv": "\t"}
+DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
 class Table(NamedTuple):
@@ -46,7 +46,7 @@ def open_table(stream: BinaryIO, file_format: str) -> Iterator[Table]:
             also while rows are read.
     """
     with _text_of(stream, "utf-8-sig") as text:
-        yield _table(_rows(text, _DELIMITERS[file_format]))
+        yield _table(_rows(text, DELIMITERS[file_format]))
 
 
 def raw_rows(stream: BinaryIO, file_format: str) -> Iterator[tuple[bytes, list[str]]]:
@@ -61,18 +61,12 @@ def raw_rows(stream: BinaryIO, file_format: str) -> Iterator[tuple[bytes, list[s
     """
     lines: list[str] = []
     with _text_of(stream, "utf-8") as text:
-        for row in _rows(text, _DELIMITERS[file_format], seen=lines):
+        for row in _rows(text, DELIMITERS[file_format], seen=lines):
             if lines[0].startswith(_BOM):
                 # It belongs to the file, not to the name of a column.
                 row = [row[0].removeprefix(_BOM), *row[1:]]
             yield "".join(lines).encode(), row
             lines.clear()
-
-
-def count_rows(stream: BinaryIO, file_format: str) -> int:
-    """Return the number of rows of a table, the header too."""
-    with _text_of(stream, "utf-8") as text:
-        return sum(1 for _ in _rows(text, _DELIMITERS[file_format]))
 
 
 @contextlib.contextmanager

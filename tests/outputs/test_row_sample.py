@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from reprobundle.errors import UnreadableOutputError
 from reprobundle.format.record import as_float
+from reprobundle.outputs import records, row_blocks
 from reprobundle.outputs.cells import read_cell
 from reprobundle.outputs.column_sums import ColumnSums
 from reprobundle.outputs.places import PLACES_OF_ARRAY, places
@@ -124,9 +125,40 @@ TEXTS = st.one_of(
     st.from_regex(r"[+-]?[0-9]{0,3}\.?[0-9]{0,3}(e[+-]?[0-9]{1,3})?", fullmatch=True),
     st.sampled_from(["nan", "-inf", " 1.5", "007", "-0", "+3", "1e400", "x", ""]),
 )
+# Columns of one kind, each with some cells that only look like it.
+KINDS = (
+    ["0.5", "-1.25", "+.5", "5.", "1.5e-7", "2.5E+3", "-0.0", "1.0e5"],
+    [
+        "00.5",
+        "-01.5",
+        "1.5e000003",
+        "1_0.5",
+        "1.5-3",
+        ".",
+        "1.5e",
+        "1.5 ",
+        "٣.٥",
+        "1e5",
+    ],
+    ["0", "7", "-8", "12345678901234567890"],
+    ["-0", "007", "-", "", "1-2", "--1", "+3", "²", "9" * 101, "-" + "9" * 100],
+    ["word", "a b", "", "é", "\ud800", "x1"],
+    ["nan", "n", "Infinity", " 7", "-", ".x", "a\nb", "\n", "\x1c7"],
+)
+COLUMNS = st.one_of(
+    st.lists(TEXTS, max_size=8),
+    *(
+        st.builds(
+            lambda many, few: [*many, *few],
+            st.lists(st.sampled_from(usual), max_size=4),
+            st.lists(st.sampled_from(odd), max_size=1),
+        )
+        for usual, odd in zip(KINDS[::2], KINDS[1::2], strict=True)
+    ),
+)
 
 
-@given(st.lists(TEXTS, max_size=8))
+@given(COLUMNS)
 def test_the_fast_way_says_what_the_slow_way_says(texts):
     fast, slow = ColumnSums(), ColumnSums()
     fast.add_texts(texts)
@@ -136,3 +168,73 @@ def test_the_fast_way_says_what_the_slow_way_says(texts):
     assert left.shape == right.shape
     if left.mean is not None and right.mean is not None:
         assert np.isclose(as_float(left.mean), as_float(right.mean))
+
+
+LINES = st.lists(
+    st.sampled_from(
+        [
+            b"a,b\n",
+            b"1,2.5\n",
+            b"1,2.5\r\n",
+            "é,ü\n".encode(),
+            b'"x, y",2\n',
+            b'p"q,"2"\n',
+            b"7\n",
+            b"\n",
+            b"\r\n",
+            b'"line\nbreak",3\n',
+            b'"open,1\n',
+            b"lone\rreturn,4\n",
+            b"\xef\xbb\xbfmark,5\n",
+            b"\xff,6\n",
+            b"no,end",
+        ]
+    ),
+    max_size=14,
+)
+
+
+@given(LINES, st.integers(1, 40))
+def test_groups_of_rows_are_the_rows_one_by_one(lines, read_bytes):
+    data = b"".join(lines)
+    with pytest.MonkeyPatch.context() as patched:
+        for module in (records, row_blocks):
+            patched.setattr(module, "BLOCK_ROWS", 3)
+        patched.setattr(row_blocks, "_READ_BYTES", read_bytes)
+        assert outcome(grouped, data) == outcome(one_by_one, data)
+
+
+def grouped(data):
+    for group in records.read_groups(io.BytesIO(data), "csv"):
+        yield list(group.raws), group.columns()
+
+
+def one_by_one(data):
+    rows = records.read_records(io.BytesIO(data), "csv")
+    for block in records.in_blocks(rows):
+        yield [row.raw for row in block], records.ParsedRows(block).columns()
+
+
+def outcome(read, data):
+    """Return all groups, or that there are none because it is no table."""
+    try:
+        return list(read(data))
+    except UnreadableOutputError:
+        return "unreadable"
+
+
+def test_a_usual_table_is_never_read_row_by_row(monkeypatch):
+    monkeypatch.setattr(records, "raw_rows", lambda stream, _: iter(stream))
+    text = "id,loss\n" + "".join(f'{n},"{n}.5"\n' for n in range(9000))
+    plain = text.replace('"', "")
+    for one in (text, plain, plain.replace("\n", "\r\n"), plain.rstrip()):
+        assert taken(one).summary.records == 9001
+    # What is not simple still reaches the reader of rows: bytes here, not rows.
+    with pytest.raises(TypeError):
+        taken(plain + "\n\n1,2\n")
+
+
+def test_the_moments_do_not_depend_on_how_rows_are_read():
+    rows = "".join(f"{n / 7},{-n / 3}\n" for n in range(9000))
+    simple, slow = taken(f"a,b\n{rows}"), taken(f"a,b\n\n{rows}")
+    assert simple.summary.columns == slow.summary.columns
