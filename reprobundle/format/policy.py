@@ -71,6 +71,8 @@ class OutputRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         tolerance: Replaces the tolerance of every dtype but ``pixel``.
         dtypes: Replaces the tolerance of single dtypes, before `tolerance`.
         ignore: Keys (JSON), columns (CSV) or array names left out.
+        keep: Keys, columns or array names that are results although `ignore_keys`
+            says otherwise, such as ``relaxation_time`` or ``shortest_path``.
         rows: Compare only so many rows from the top: the first axis of an array, the
             rows of a table, the first list index of a document. For runs whose later
             steps no element-wise tolerance can say anything about.
@@ -89,6 +91,7 @@ class OutputRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     tolerance: Tolerance | None = None
     dtypes: dict[str, Tolerance] = {}
     ignore: Annotated[tuple[str, ...], _Few] = ()
+    keep: Annotated[tuple[str, ...], _Few] = ()
     rows: Annotated[int, msgspec.Meta(ge=1)] | None = None
     ties: str = ""
     signs: Literal["", "columns", "rows"] = ""

@@ -84,6 +84,8 @@ def _rule(rule: OutputRule) -> str:
         parts.append(", ".join(f"{name} {bound.text}" for name, bound in bounds))
     if rule.ignore:
         parts.append(f"without {', '.join(rule.ignore)}")
+    if rule.keep:
+        parts.append(f"with {', '.join(rule.keep)}")
     return f"{rule.match}: {'; '.join([*parts, rule.reason])}"
 
 

@@ -65,17 +65,20 @@ def ignores(policy: Policy, name: str) -> Callable[[Sequence[str]], bool]:
     A key is left out if the output's rule names it exactly, or if it is, or ends
     with, one of the policy's `ignore_keys` in any case and with any unit:
     ``train_seconds``, ``wallTime`` and ``elapsed_ms`` are times, ``time_constant`` is
-    not.
+    not. What the rule keeps is never left out for its ending.
     """
     rule = rule_for(policy, name)
     exact = frozenset(rule.ignore if rule is not None else ())
+    kept = frozenset(rule.keep if rule is not None else ())
     always = frozenset(" ".join(_words(key)) for key in policy.ignore_keys)
     longest = max((ending.count(" ") + 1 for ending in always), default=0)
     known: dict[str, bool] = {}
 
     def one(key: str) -> bool:
         if key not in known:
-            known[key] = key in exact or _ends_with(_words(key), always, longest)
+            known[key] = key in exact or (
+                key not in kept and _ends_with(_words(key), always, longest)
+            )
         return known[key]
 
     return lambda keys: any(one(key) for key in keys)

@@ -390,7 +390,12 @@ def _place(name: str, known: str) -> Document:
     return {"stored": "here", "member": f"outputs/{name}"}
 
 
-_KINDS = {".png": ("bytes", "bytes"), ".csv": ("table", "csv")}
+_KINDS = {
+    ".png": ("bytes", "bytes"),
+    ".csv": ("table", "csv"),
+    ".ipynb": ("document", "notebook"),
+    ".safetensors": ("arrays", "safetensors"),
+}
 
 
 def _described(name: str, output: bytes | Array, data: bytes) -> Document:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -84,6 +85,40 @@ def with_nan() -> Story:
 def holding(text: bytes) -> Story:
     """Return a bundle whose one output is a document of this text."""
     return Story(runs=[(Run({OUTPUT: text}), {})])
+
+
+def pair(
+    name: str, expected: bytes, got: bytes, **policy: object
+) -> Callable[[], bytes]:
+    """Return what makes a bundle with one output, and a replay that wrote another.
+
+    Args:
+        name: Name of the output.
+        expected: Its content in the reference.
+        got: Its content in the replay.
+        policy: Fields of the policy.
+    """
+    story = Story(runs=[(Run({name: expected}), {})], policy={**POLICY, **policy})
+    return attached(story, {name: got})
+
+
+def timed(name: str, seconds: float) -> bytes:
+    """Return a document that holds a time under this name, and one number more."""
+    return encode({"accuracy": 0.5, name: seconds})
+
+
+def notebook(line: str) -> bytes:
+    """Return a notebook of one cell that printed this line."""
+    printed = {"output_type": "stream", "name": "stdout", "text": f"{line}\n"}
+    cell = {"cell_type": "code", "source": "x", "metadata": {}, "outputs": [printed]}
+    return encode({"nbformat": 4, "metadata": {}, "cells": [cell]})
+
+
+def labelled(classes: str) -> bytes:
+    """Return a safetensors file of one tensor that states these classes."""
+    tensor = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
+    header = encode({"__metadata__": {"classes": classes}, "w": tensor})
+    return len(header).to_bytes(8, "little") + header + struct.pack("<f", 0.5)
 
 
 def with_uncounted_nan() -> Story:

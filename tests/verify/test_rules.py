@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 
 from reprobundle.format.policy import OutputRule, Policy, Tolerance
@@ -62,3 +63,12 @@ def test_a_rule_leaves_out_exactly_what_it_names():
     assert leave_out(("step_id",))
     assert not leave_out(("my_step_id",))
     assert not ignores(Policy(outputs=RULES), "table.csv")(("step_id",))
+
+
+def test_a_rule_keeps_results_that_are_called_like_times():
+    rule = OutputRule(match="m.json", keep=("relaxation_time",), reason="a result")
+    policy = msgspec.structs.replace(default_policy(), outputs=(rule,))
+    leave_out = ignores(policy, "m.json")
+    assert not leave_out(("relaxation_time",))
+    assert leave_out(("train_time",))
+    assert ignores(policy, "other.json")(("relaxation_time",))

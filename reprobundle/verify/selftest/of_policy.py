@@ -106,6 +106,7 @@ LOOSENED: dict[str, Loosen] = {
     "outputs.tolerance": _rule(tolerance={"rtol": 0.5, "atol": 1.0}),
     "outputs.dtypes": _rule(dtypes={"float32": {"rtol": 0.5, "atol": 1.0}}),
     "outputs.ignore": _rule(ignore=["accuracy", "loss"]),
+    "outputs.keep": _rule(keep=["time"], rows=1),
     "outputs.rows": _rule(rows=1),
     "outputs.ties": _rule(ties="values"),
     "outputs.signs": _rule(signs="columns"),
