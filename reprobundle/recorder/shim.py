@@ -1,10 +1,13 @@
 """Supply a module ``reprobundle`` where the package is not installed.
 
-The finder stands last: a real package of that name always wins.
+A real package of that name always wins, and so does a folder with modules of the
+script's own. A folder without any, such as one with bundles beside the script, does
+not: Python would make an empty package of it (PEP 420).
 """
 
 from __future__ import annotations
 
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -26,14 +29,14 @@ _FUNCTIONS = {
 
 
 class ShimFinder:
-    """Find the module ``reprobundle`` if nobody else did."""
+    """Find the module ``reprobundle`` if no other finder has one with code."""
 
     def __init__(self, recorder: ModuleType) -> None:
         self._recorder: Any = recorder
 
     def install(self) -> None:
-        """Put this finder after all others."""
-        sys.meta_path.append(self)
+        """Put this finder before the one that makes packages of folders."""
+        sys.meta_path.insert(0, self)
 
     def find_spec(
         self,
@@ -42,7 +45,11 @@ class ShimFinder:
         target: ModuleType | None = None,
     ) -> ModuleSpec | None:
         """Return a spec for ``reprobundle`` itself and for nothing else."""
-        if name != NAME:
+        if name != NAME or any(
+            _has_code(finder.find_spec(name, path, target))
+            for finder in sys.meta_path
+            if finder is not self and hasattr(finder, "find_spec")
+        ):
             return None
         machinery: Any = sys.modules["_frozen_importlib"]
         spec: ModuleSpec = machinery.ModuleSpec(name, self, origin="recorder")
@@ -58,3 +65,17 @@ class ShimFinder:
         for name, own in _FUNCTIONS.items():
             setattr(module, name, getattr(self._recorder, own))
         module.__version__ = self._recorder.VERSION  # type: ignore[attr-defined]
+
+
+def _has_code(spec: ModuleSpec | None) -> bool:
+    """Tell whether what was found is more than a folder without a module in it."""
+    if spec is None or spec.origin is not None:
+        return spec is not None
+    try:
+        return any(
+            name.endswith((".py", ".so", ".pyd"))
+            for folder in spec.submodule_search_locations or ()
+            for name in os.listdir(folder)
+        )
+    except OSError:
+        return True

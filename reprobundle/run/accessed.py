@@ -33,6 +33,7 @@ SYSTEM_FOLDERS = tuple(
     )
 )
 # Folders that describe an installed package: part of the environment, no input.
+_OWN_PACKAGE = Path(__file__).resolve().parents[1]
 _PACKAGE_METADATA = frozenset({".dist-info", ".egg-info"})
 # Settings and caches of tools below the home folder.
 HOME_TOOL_FOLDERS = (
@@ -168,6 +169,9 @@ def _is_machinery(path: Path, places: Places) -> bool:
         return True
     if places.original is not None and path.is_relative_to(places.original):
         return False
+    if path.is_relative_to(_OWN_PACKAGE):
+        # Installed from a checkout: what a script imports of us is no input of its.
+        return True
     if path.parent.suffix in _PACKAGE_METADATA:
         # torch reads the entry points of whatever is installed, wherever it lies.
         return True

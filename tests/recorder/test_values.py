@@ -37,16 +37,18 @@ def read(run, event):
     return json.loads((run.session / "values" / event.file).read_text())
 
 
-@pytest.fixture(scope="module", params=["shim", "package"])
+@pytest.fixture(scope="module", params=["shim", "folder", "package"])
 def simple(launch, request):
-    project = launch.project({"run.py": SIMPLE})
+    # Somebody keeps bundles in a folder of our name, beside the script.
+    kept = {"reprobundle/paper.rpb.zip": ""} if request.param == "folder" else {}
+    project = launch.project({"run.py": SIMPLE, **kept})
     session = launch.session(project, seed=None, device="mps")
     paths = [str(session / "enter")]
     if request.param == "package":
         paths.append(str(RECORDER.parents[1]))
     variables = {"PYTHONPATH": ":".join(paths), "REPROBUNDLE_SESSION": str(session)}
     # Only an interpreter without our package shows whether the shim works.
-    argv = ["python", "-c", _without_package(request.param == "shim") + SIMPLE]
+    argv = ["python", "-c", _without_package(request.param != "package") + SIMPLE]
     done = launch(argv, project=project, variables=variables)
     return done, session
 

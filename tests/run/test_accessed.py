@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import reprobundle
 from reprobundle.run.accessed import Places, accesses
 from reprobundle.run.events import AnyEvent, EventFile, Open, Start
 
@@ -134,6 +135,11 @@ def test_a_data_set_in_the_home_folder_is_an_input(places, tmp_path):
 def test_the_runs_own_machinery_is_no_input(places, tmp_path):
     inner = file(tmp_path / "session", "events/1.jsonl")
     assert not sorted_opens(places, (inner, "read"), (inner, "write")).wrote_outside
+
+
+def test_our_own_package_is_no_input_where_it_is_used_from_a_checkout(places):
+    package = Path(reprobundle.__file__).parent
+    assert not sorted_opens(places, (package / "__init__.py", "read")).read_outside
 
 
 def test_a_file_in_the_temporary_folder_counts_even_where_that_lies_below_var(
