@@ -146,7 +146,7 @@ def _decimals(texts: Sequence[str], joined: str, bare: str) -> Floats | None:
     forms = set(bare[1:-1].split("\n"))
     if not all(map(_DECIMAL.fullmatch, forms)) or _STARTS_WITH_ZERO.search(joined):
         return None
-    if any(len(form) > 2 for form in forms) and _LONG_EXPONENT.search(joined):
+    if ("e" in bare or "E" in bare) and _LONG_EXPONENT.search(joined):
         return None
     try:
         values = np.array([*map(float, texts)])

@@ -158,8 +158,17 @@ COLUMNS = st.one_of(
 )
 
 
+@pytest.mark.parametrize("texts", [[one] for kind in KINDS for one in kind])
+def test_every_form_of_a_cell_says_the_same_in_both_ways(texts):
+    same_in_both_ways(texts)
+
+
 @given(COLUMNS)
 def test_the_fast_way_says_what_the_slow_way_says(texts):
+    same_in_both_ways(texts)
+
+
+def same_in_both_ways(texts):
     fast, slow = ColumnSums(), ColumnSums()
     fast.add_texts(texts)
     slow.add_cells(map(read_cell, texts))
