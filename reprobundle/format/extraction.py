@@ -57,14 +57,15 @@ def extract(
     """
     wanted = [*bundle.members, MANIFEST_PATH] if paths is None else dict.fromkeys(paths)
     contents = [bundle.content(path) for path in wanted]
-    if into.is_symlink() or into.exists():
-        raise BadCallError(
-            f"{str(into)!r} exists already", advice="name a folder that does not"
-        )
     with explained(f"cannot extract into {str(into)!r}"):
         temporary = into.parent / f".reprobundle-{os.urandom(8).hex()}.part"
         for folder in (temporary, into):
             check_creatable(wanted, folder.absolute(), this_system())
+        # Only now: a name that is too long cannot even be looked at.
+        if into.is_symlink() or into.exists():
+            raise BadCallError(
+                f"{str(into)!r} exists already", advice="name a folder that does not"
+            )
         _check_room(into.parent, sum(content.size_bytes for content in contents))
         temporary.mkdir(mode=0o700)
         try:

@@ -95,8 +95,11 @@ def test_the_other_members_can_be_had(bundle, tmp_path, monkeypatch):
     assert [one.name for one in (tmp_path / "out").iterdir()] == ["README.txt"]
 
 
-def test_a_folder_that_is_too_deep_is_told_before_anything_is_made(bundle, tmp_path):
-    deep = tmp_path.joinpath(*["d" * 200] * 20)
+@pytest.mark.parametrize("depth", [20, 30])
+def test_a_folder_that_is_too_deep_is_told_before_anything_is_made(
+    bundle, tmp_path, depth
+):
+    deep = tmp_path.joinpath(*["d" * 200] * depth)
     with (
         open_bundle(bundle) as opened,
         pytest.raises(EnvironmentUnusableError, match=r"takes (4095|1023)"),

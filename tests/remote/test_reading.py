@@ -199,7 +199,10 @@ def test_nothing_of_it_is_imported_for_a_file_that_is_here(bundle):
 )
 def test_a_missing_package_is_named_with_its_remedy(url, package, call, monkeypatch):
     registry = import_module("fsspec.registry")
-    monkeypatch.setattr(registry, "_registry", {})
+    # One dictionary under both names, as there: `registry` is a view of the other.
+    known: dict[str, type] = {}
+    monkeypatch.setattr(registry, "_registry", known)
+    monkeypatch.setattr(registry, "registry", known)
     # Else a file system that another test made is handed out again.
     import_module("fsspec.implementations.http").HTTPFileSystem.clear_instance_cache()
     monkeypatch.delitem(sys.modules, "fsspec.implementations.http", raising=False)
