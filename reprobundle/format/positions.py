@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+from functools import cache
 
 # Where reading means moving first, no other thread may move in between.
 _moving = threading.Lock()
@@ -32,6 +33,7 @@ def write_at(descriptor: int, data: bytes | memoryview, offset: int) -> int:
         return os.write(descriptor, data)
 
 
+@cache
 def flags(*names: str) -> int:
     """Return those of the flags of ``open`` that this system has, for bytes.
 

@@ -8,19 +8,24 @@ writes is seen, and the project stays as it was.
 from __future__ import annotations
 
 import dataclasses
+import errno
 import os
-import shutil
+import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from reprobundle.errors import BadCallError, PackRefusedError
+from reprobundle.format.archive import write_all
 from reprobundle.format.digests import digest_file
+from reprobundle.format.positions import flags
 from reprobundle.run.git_state import GitState, read_git_state, run_git
 
 # Above this size a file is not copied where the disk cannot share blocks; the scratch
 # folder then gets a link to the original, which is checked for changes afterwards.
 COPY_LIMIT_BYTES = 64 << 20
+
+_GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 
 # Folders that hold what tools leave behind, never a project's own content.
 CACHE_FOLDERS = frozenset(
@@ -100,19 +105,26 @@ def list_files(project: Project, *, exclude: frozenset[Path]) -> tuple[str, ...]
     else:
         names = set(walked(project.root, on_error=_refuse_folder))
     kept = [inner for name in sorted(names) for inner in _files_of(project, name)]
+    left_out = {str(path) for path in exclude}
     return tuple(
         name
         for name in kept
         if not CACHE_FOLDERS.intersection(name.split("/"))
-        and project.root / name not in exclude
+        and f"{project.root}/{name}" not in left_out
     )
 
 
 def _files_of(project: Project, name: str) -> list[str]:
     """Return the files that a listed name stands for."""
     path = project.root / name
-    if not path.is_dir():
-        return [name] if path.exists() else []
+    try:
+        is_folder = stat.S_ISDIR(path.stat().st_mode)
+    except OSError as error:
+        if error.errno not in _GONE:
+            raise
+        return []  # It was deleted, or is a link to nothing.
+    if not is_folder:
+        return [name]
     if project.root.is_relative_to(path.resolve()):
         return []  # A link to a folder around it: the files are there already.
     # A submodule or a linked folder: git lists it as one name.
@@ -151,6 +163,8 @@ def walked(
     found: list[str] = []
     for folder, folders, files in os.walk(root, onerror=on_error):
         here = Path(folder)
+        inside = here.relative_to(root).as_posix()
+        prefix = "" if inside == "." else f"{inside}/"
         if with_links:
             files.extend(name for name in folders if (here / name).is_symlink())
         folders[:] = sorted(
@@ -158,7 +172,7 @@ def walked(
             for name in folders
             if name not in CACHE_FOLDERS and not _is_environment(here / name)
         )
-        found.extend((here / name).relative_to(root).as_posix() for name in files)
+        found.extend(prefix + name for name in files)
     return found
 
 
@@ -233,11 +247,27 @@ def make_stage(
         PackRefusedError: A file vanished or cannot be read.
     """
     stage = Stage(folder=folder)
+    folders = _Folders()
     extra = [inner for path in declared for inner in _declared_names(root, path)]
     for name in sorted({*names, *extra}):
         _check_utf8(name)
+        folders.make_above(folder / name)
         _stage_file(stage, root / name, name)
     return stage
+
+
+class _Folders:
+    """Makes each folder once, for files that come folder by folder."""
+
+    def __init__(self) -> None:
+        self._made: set[Path] = set()
+
+    def make_above(self, path: Path) -> None:
+        """Make the folder of `path` and all above it, unless they are there."""
+        folder = path.parent
+        if folder not in self._made:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._made.add(folder)
 
 
 def _declared_names(root: Path, path: Path) -> list[str]:
@@ -269,15 +299,14 @@ def placed_in(root: Path, path: Path) -> Path | None:
 
 def _stage_file(stage: Stage, source: Path, name: str) -> None:
     target = stage.folder / name
-    target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        real = source.resolve(strict=True)
-        if not real.is_file():
+        if not stat.S_ISREG(source.stat().st_mode):
             raise PackRefusedError(
                 f"{name!r} is no regular file",
                 advice="remove it or have git ignore it",
             )
-        if not copy_file(real, target, limit_bytes=COPY_LIMIT_BYTES):
+        if not copy_file(source, target, limit_bytes=COPY_LIMIT_BYTES):
+            real = source.resolve(strict=True)
             target.symlink_to(real)
             stage.linked[name] = _identity(real)
     except OSError as error:
@@ -305,17 +334,31 @@ def copy_file(source: Path, target: Path, *, limit_bytes: int | None = None) -> 
         False if the file is larger than the limit and blocks cannot be shared; then
         nothing was written.
     """
-    size_bytes = source.stat().st_size
-    with source.open("rb") as reader, target.open("xb") as writer:
-        shared = _share_blocks(reader.fileno(), writer.fileno())
-        if not shared:
-            if limit_bytes is not None and size_bytes > limit_bytes:
-                target.unlink()
-                return False
-            shutil.copyfileobj(reader, writer, 1 << 20)
-    executable = os.access(source, os.X_OK)
-    target.chmod(0o755 if executable else 0o644)
+    # Without streams, which cost more than a file of a few kilobytes does.
+    reader = os.open(source, flags("O_RDONLY"))
+    try:
+        writer = os.open(target, flags("O_WRONLY", "O_CREAT", "O_EXCL"), 0o666)
+        try:
+            if not _share_blocks(reader, writer):
+                size_bytes = os.fstat(reader).st_size
+                if limit_bytes is not None and size_bytes > limit_bytes:
+                    target.unlink()
+                    return False
+                _copy_bytes(reader, writer)
+            is_executable = os.access(source, os.X_OK)
+            os.chmod(writer, 0o755 if is_executable else 0o644)  # noqa: PTH101
+        finally:
+            os.close(writer)
+    finally:
+        os.close(reader)
     return True
+
+
+def _copy_bytes(reader: int, writer: int) -> None:
+    offset = 0
+    while piece := os.read(reader, 1 << 20):
+        write_all(writer, piece, offset)
+        offset += len(piece)
 
 
 def _share_blocks(source_fd: int, target_fd: int) -> bool:
@@ -333,9 +376,10 @@ def _share_blocks(source_fd: int, target_fd: int) -> bool:
 def make_scratch(stage: Stage, names: list[str], folder: Path) -> None:
     """Fill `folder` with copies of the staged files that a run may change."""
     folder.mkdir(parents=True, exist_ok=True)
+    folders = _Folders()
     for name in names:
         target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
+        folders.make_above(target)
         source = stage.path(name)
         if source.is_symlink():
             target.symlink_to(source.resolve())

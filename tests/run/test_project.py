@@ -167,3 +167,26 @@ def test_changed_files_are_new_and_rewritten_ones(repository, tmp_path):
     (scratch / "out/metrics.json").write_text("{}")
     (scratch / "sub/tracked.csv").write_text("longer\n")
     assert changed_files(scratch, before) == ("out/metrics.json", "sub/tracked.csv")
+
+
+def test_what_a_run_writes_into_its_copies_changes_nothing_else(tmp_path):
+    root, names = tmp_path / "project", ("deep/down/a.py", "deep/b.py")
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("before\n")
+    stage = make_stage(root, names, tmp_path / "stage")
+    make_scratch(stage, stage.names, tmp_path / "scratch")
+    for name in names:
+        with (tmp_path / "scratch" / name).open("r+") as file:
+            file.write("AFTER!")
+        assert (root / name).read_text() == "before\n"
+        assert stage.path(name).read_text() == "before\n"
+    assert {path.stat().st_nlink for path in root.rglob("*.py")} == {1}
+
+
+def test_a_name_that_leads_to_no_file_is_no_project_file(tmp_path):
+    (tmp_path / "a.py").write_text("x = 1\n")
+    (tmp_path / "link.py").symlink_to("nowhere.py")
+    project = find_project(tmp_path, None)
+    assert list_files(project, exclude=frozenset()) == ("a.py",)
+    assert list_files(project, exclude=frozenset({project.root / "a.py"})) == ()
