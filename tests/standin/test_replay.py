@@ -36,7 +36,7 @@ for step in range(4):
     if "library" in ways:
         y = y + table(torch.arange(8, device=device) % 6).mean()
     if "crossing" in ways:
-        y = y.cpu().to(device)
+        y = y.cpu().to(device, non_blocking=True)
     if "index" in ways:
         rows = torch.arange(8, device=device) % 6
         if device == "mps":
@@ -249,6 +249,13 @@ def test_an_explicit_round_trip_is_no_fallback(replayed):
     assert "8 explicit copies to the CPU" in told
     assert "inputs that start on the CPU" in told
     assert "4 scalar reads" in told
+
+
+def test_a_copy_that_does_not_wait_is_told(replayed):
+    done, _ = replayed(WITHOUT_FALLBACK, silent_indices=True)
+    outcome, reason = findings(done, "non-blocking-copy")[0]
+    assert outcome == "warn"
+    assert reason.startswith("4 copies from or to MPS were made with non_blocking=True")
 
 
 def test_a_refusal_that_the_script_catches_makes_a_mixed_run(replayed):
