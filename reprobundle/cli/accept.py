@@ -11,6 +11,7 @@ import click
 
 from reprobundle.cli.data_use import override_option, show_data
 from reprobundle.cli.options import bundle_argument, json_option, say
+from reprobundle.cli.paths import named
 
 if TYPE_CHECKING:
     from reprobundle.format.acceptance_record import AcceptanceRecord, Reports
@@ -50,6 +51,7 @@ _report_file = click.Path(path_type=Path, exists=True, dir_okay=False)
     "-o",
     "--output",
     type=click.Path(path_type=Path),
+    callback=named,
     help="Write the record there (JSON); attach takes it later.",
 )
 @click.option(

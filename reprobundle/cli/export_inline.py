@@ -7,11 +7,12 @@ from pathlib import Path
 import click
 
 from reprobundle.cli.data_use import note, override_option, used
-from reprobundle.cli.options import bundle_argument, deliver, output_option, say
+from reprobundle.cli.options import deliver, output_option, say
+from reprobundle.cli.standard_input import bundle_or_standard_input
 
 
 @click.command()
-@bundle_argument
+@bundle_or_standard_input
 @output_option
 @override_option
 def inline(*, bundle: Path, output: Path | None, override: str) -> int:

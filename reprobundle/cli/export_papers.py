@@ -11,13 +11,14 @@ import click
 
 from reprobundle.cli.data_use import note, override_option, used
 from reprobundle.cli.options import (
-    bundle_argument,
     deliver,
     output_option,
     say,
     signers_options,
     stated_signers,
 )
+from reprobundle.cli.paths import named
+from reprobundle.cli.standard_input import bundle_or_standard_input
 
 if TYPE_CHECKING:
     from reprobundle.export.verified import Verified
@@ -32,6 +33,7 @@ _tree_option = click.option(
     "--output",
     required=True,
     type=click.Path(path_type=Path),
+    callback=named,
     help="A new folder, or a new file if it ends in .zip; nothing is overwritten.",
 )
 _with_bundle_option = click.option(
@@ -62,7 +64,7 @@ def _citation_options(command: Callable[..., int]) -> Callable[..., int]:
 
 
 @click.command("ro-crate")
-@bundle_argument
+@bundle_or_standard_input
 @_tree_option
 @_with_bundle_option
 @_citation_options
@@ -104,7 +106,7 @@ def ro_crate(
 
 
 @click.command("bagit")
-@bundle_argument
+@bundle_or_standard_input
 @_tree_option
 @_with_bundle_option
 @_citation_options
@@ -145,7 +147,7 @@ def bagit(
 
 
 @click.command("in-toto")
-@bundle_argument
+@bundle_or_standard_input
 @output_option
 @click.option(
     "--predicate",
@@ -186,7 +188,7 @@ def in_toto(
 
 
 @click.command("badge")
-@bundle_argument
+@bundle_or_standard_input
 @output_option
 @_expect_option
 @signers_options

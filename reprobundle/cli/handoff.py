@@ -15,6 +15,7 @@ from reprobundle.cli.options import (
     json_option,
     say,
 )
+from reprobundle.cli.paths import named
 from reprobundle.errors import EXIT_BAD_CALL
 
 if TYPE_CHECKING:
@@ -308,7 +309,10 @@ def logs(*, name: str, wait: bool, retries: int) -> int:
 @handoff.command()
 @_name
 @click.option(
-    "--record", type=click.Path(path_type=Path), help="Keep the record there as well."
+    "--record",
+    type=click.Path(path_type=Path),
+    callback=named,
+    help="Keep the record there as well.",
 )
 @_retries
 @allow_option

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from reprobundle.cli.data_use import note, override_option, used
-from reprobundle.cli.options import bundle_argument, deliver, output_option, say
+from reprobundle.cli.options import deliver, output_option, say
+from reprobundle.cli.standard_input import bundle_or_standard_input
 
 if TYPE_CHECKING:
     from reprobundle.report.issue import Materials
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@bundle_argument
+@bundle_or_standard_input
 @click.option(
     "--snippet",
     type=click.Path(path_type=Path, dir_okay=False),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reprobundle.cli.data_use import note, override_option, used
+from reprobundle.cli.paths import named
 from reprobundle.cli.places import place_argument, reached
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     "--into",
     required=True,
     type=click.Path(path_type=Path),
+    callback=named,
     help="A new folder; nothing is ever overwritten.",
 )
 @override_option

@@ -20,6 +20,7 @@ from reprobundle.cli.options import (
     size_bytes,
     split,
 )
+from reprobundle.cli.paths import named
 
 if TYPE_CHECKING:
     from reprobundle.format.record import DrawMode
@@ -64,6 +65,7 @@ def _devices(device: str, mappings: tuple[DeviceMapping, ...]) -> tuple[str, ...
     "-o",
     "--output",
     type=click.Path(path_type=Path),
+    callback=named,
     help="Bundle to write. [default: <project>.rpb.zip]",
 )
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed everything.")

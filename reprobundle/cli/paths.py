@@ -11,8 +11,26 @@ if TYPE_CHECKING:
     from reprobundle.remote.address import Address
 
 READERS = "inspect, verify, report, cat and extract"
-STDIN_READERS = "inspect, verify, report, cat, extract, check and join"
+STDIN_READERS = (
+    "inspect, verify, report, cat, extract, check, issue, export, split and join"
+)
 STANDARD = Path("-")
+
+
+def named(
+    _context: click.Context, parameter: click.Parameter, path: Path | None
+) -> Path | None:
+    """Return a path; standard output takes texts, and one bundle from ``join``.
+
+    Raises:
+        click.UsageError: It is ``-``.
+    """
+    if path == STANDARD:
+        raise click.UsageError(
+            f"{parameter.opts[0]} names a file or folder and cannot be - (standard "
+            "output): name one; a text or, by join, a whole bundle goes there"
+        )
+    return path
 
 
 def local_path(text: str) -> Path:

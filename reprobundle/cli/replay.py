@@ -24,6 +24,7 @@ from reprobundle.cli.options import (
     say,
     split,
 )
+from reprobundle.cli.paths import named
 from reprobundle.errors import EXIT_BAD_CALL
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ if TYPE_CHECKING:
     "--record",
     "record_file",
     type=click.Path(path_type=Path),
+    callback=named,
     help="Write the record there (.rpr.zip) instead of attaching it.",
 )
 @click.option(

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from reprobundle.cli.data_use import note, override_option, used
+from reprobundle.cli.data_use import folder_of_copies, note, override_option, used
 from reprobundle.cli.options import (
     DESTINATIONS,
-    bundle_argument,
     say,
     size_bytes,
 )
-from reprobundle.cli.standard_input import bundle_file
+from reprobundle.cli.paths import STANDARD, named
+from reprobundle.cli.standard_input import bundle_file, bundle_or_standard_input, send
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +28,7 @@ _SUFFIX = ".rpb.zip"
 
 
 @click.command()
-@bundle_argument
+@bundle_or_standard_input
 @click.option(
     "--for",
     "destination",
@@ -44,11 +45,13 @@ _SUFFIX = ".rpb.zip"
     "-o",
     "--output",
     type=click.Path(path_type=Path),
+    callback=named,
     help="The first part. [default: NAME.part1.rpb.zip]",
 )
 @click.option(
     "--rest",
     type=click.Path(path_type=Path),
+    callback=named,
     help="The second part. [default: NAME.part2.rpb.zip]",
 )
 @override_option
@@ -114,7 +117,8 @@ def _budget(destination: str | None, most: int | None) -> Budget:
     "--output",
     required=True,
     type=click.Path(path_type=Path),
-    help="The whole bundle; a file that is there is not overwritten.",
+    help="The whole bundle, - for standard output; a file that is there is not "
+    "overwritten.",
 )
 @override_option
 def join(*, parts: tuple[Path, ...], output: Path, override: str) -> int:
@@ -123,25 +127,46 @@ def join(*, parts: tuple[Path, ...], output: Path, override: str) -> int:
     Every digest is proven first. A part may be - (standard input: a file, or a text
     out of a clipboard); a whole bundle from there is written as a file.
     """
-    from reprobundle.format.parting import join_parts, whole_copy
-    from reprobundle.report.progress import progress
-
     if len(parts) > 2 or parts.count(Path("-")) > 1:
         raise click.UsageError("give the two parts of one bundle, at most one as -")
-    if output.exists():
+    is_sent = output == STANDARD
+    if is_sent and sys.stdout.isatty():
+        raise click.UsageError(
+            "a bundle is no text for a terminal: name a file with -o, or lead the "
+            "output into one"
+        )
+    if not is_sent and output.exists():
         raise click.UsageError(f"{output} exists already: choose another name")
     with ExitStack() as stack:
         files = [stack.enter_context(bundle_file(part)) for part in parts]
-        note(_joined(files, override), "bundle", output)
-        if len(files) == 1:
-            identifier = whole_copy(files[0], output)
-        else:
-            size = sum(file.stat().st_size for file in files if file.is_file())
-            advance = stack.enter_context(progress("checking digests", size))
-            one, two = files
-            identifier = join_parts(one, two, output, progress=advance)
-    say(f"{output}  {output.stat().st_size:,} bytes, id {identifier}")
+        use = _joined(files, override)
+        target = output
+        if is_sent:
+            # What is not proven to its end is not sent.
+            folder = folder_of_copies(use, prefix="reprobundle-join-")
+            target = stack.enter_context(folder) / "whole.rpb.zip"
+        note(use, "bundle", "standard output (join)" if is_sent else output)
+        identifier, size_bytes = _write_whole(files, target)
+        if is_sent:
+            send(target)
+    shown = "standard output" if is_sent else output
+    say(f"{shown}  {size_bytes:,} bytes, id {identifier}")
     return 0
+
+
+def _write_whole(files: Sequence[Path], target: Path) -> tuple[str, int]:
+    """Write the bundle that `files` are, or are parts of; return its id and size."""
+    from reprobundle.format.parting import join_parts, whole_copy
+    from reprobundle.report.progress import progress
+
+    if len(files) == 1:
+        identifier = whole_copy(files[0], target)
+    else:
+        size = sum(file.stat().st_size for file in files if file.is_file())
+        with progress("checking digests", size) as advance:
+            one, two = files
+            identifier = join_parts(one, two, target, progress=advance)
+    return identifier, target.stat().st_size
 
 
 def _joined(files: Sequence[Path], override: str) -> DataUse:

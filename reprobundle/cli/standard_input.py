@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import click
 
-from reprobundle.cli.paths import STANDARD
+from reprobundle.cli.paths import STANDARD, path_or_standard_input
 
 _ZIP = b"PK\x03\x04"
 _PIECE_BYTES = 1 << 20
@@ -35,6 +36,26 @@ def bundle_file(bundle: Path) -> Iterator[Path]:
         with explained("cannot keep the bundle of standard input"):
             path = _received(sys.stdin.buffer, Path(folder))
         yield path
+
+
+def bundle_or_standard_input(command: Callable[..., int]) -> Callable[..., int]:
+    """Take a bundle by its path or from standard input; the command gets a file."""
+
+    @functools.wraps(command)
+    def with_file(*, bundle: Path, **given: Any) -> int:  # noqa: ANN401 -- its options
+        with bundle_file(bundle) as path:
+            return command(bundle=path, **given)
+
+    return click.argument("bundle", type=path_or_standard_input)(with_file)
+
+
+def send(file: Path) -> None:
+    """Write a file to standard output as it is."""
+    out = sys.stdout.buffer
+    with file.open("rb") as content:
+        while piece := content.read(_PIECE_BYTES):
+            out.write(piece)
+    out.flush()
 
 
 def _received(stream: BinaryIO, folder: Path) -> Path:

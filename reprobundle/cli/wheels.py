@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from reprobundle.cli.options import bundle_argument
+from reprobundle.cli.paths import named
 
 
 @click.command()
@@ -17,6 +18,7 @@ from reprobundle.cli.options import bundle_argument
     required=True,
     metavar="DIRECTORY",
     type=click.Path(path_type=Path, file_okay=False),
+    callback=named,
     help="Folder for the wheels.",
 )
 @click.option(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 
 import pytest
 
@@ -19,7 +21,7 @@ def path(tmp_path_factory):
     "call",
     [
         ("replay", "-"),
-        ("issue", "-"),
+        ("accept", "-"),
         ("diff", "-"),
         ("copies", "-"),
         ("sign", "-"),
@@ -30,8 +32,9 @@ def path(tmp_path_factory):
 def test_who_does_not_read_standard_input_says_who_does(call, capsys):
     assert run([*call]) == 20
     assert capsys.readouterr().err == (
-        "reprobundle: only inspect, verify, report, cat, extract, check and join read "
-        "- (standard input): make a file of it first, reprobundle join - -o BUNDLE\n"
+        "reprobundle: only inspect, verify, report, cat, extract, check, issue, "
+        "export, split and join read - (standard input): make a file of it first, "
+        "reprobundle join - -o BUNDLE\n"
     )
 
 
@@ -71,3 +74,89 @@ def test_a_policy_goes_to_standard_output_too(tmp_path, capsys, monkeypatch):
     assert status == 0
     assert "reason" in json.loads(capsys.readouterr().out)
     assert [one.name for one in tmp_path.iterdir()] == ["bench"]
+
+
+@pytest.fixture
+def piped(path, monkeypatch):
+    """Have standard input hold the bundle."""
+    stream = io.TextIOWrapper(io.BytesIO(path.read_bytes()))
+    monkeypatch.setattr(sys, "stdin", stream)
+    return stream
+
+
+@pytest.mark.parametrize(
+    ("call", "start"),
+    [
+        (("issue", "-"), "**`exit status 0`**"),
+        (("export", "inline", "-"), "`standard-input.rpb.zip` as text"),
+        (("export", "badge", "-"), "<svg "),
+        (("export", "in-toto", "-"), "{"),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, tuple) else "",
+)
+def test_what_makes_a_text_of_a_bundle_reads_standard_input(
+    call, start, piped, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    run([*call])
+    assert capsys.readouterr().out.startswith(start)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_split_of_standard_input_is_joined_to_standard_output(
+    piped, path, tmp_path, capsysbinary, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert run(["split", "-", "--most", "29KB", "-o", "a", "--rest", "b"]) == 0
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a", "b"]
+    capsysbinary.readouterr()
+    assert run(["join", "a", "b", "-o", "-"]) == 0
+    seen = capsysbinary.readouterr()
+    assert seen.out == path.read_bytes()
+    assert seen.err.startswith(b"standard output  ")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_parts_that_do_not_belong_together_send_nothing(
+    piped, tmp_path, capsysbinary, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert run(["split", "-", "--most", "29KB", "-o", "a", "--rest", "b"]) == 0
+    capsysbinary.readouterr()
+    assert run(["join", "a", "a", "-o", "-"]) == 20
+    assert capsysbinary.readouterr().out == b""
+
+
+def test_a_bundle_is_not_sent_to_a_terminal(path, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert run(["join", str(path), "-o", "-"]) == 20
+    assert capsys.readouterr().err == (
+        "reprobundle: a bundle is no text for a terminal: name a file with -o, or lead "
+        "the output into one\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("split", "{}", "--most", "20KB", "-o", "-"),
+        ("split", "{}", "--most", "20KB", "--rest", "-"),
+        ("export", "ro-crate", "{}", "-o", "-"),
+        ("export", "bagit", "{}", "-o", "-"),
+        ("accept", "{}", "--by", "a", "--where", "b", "-o", "-"),
+        ("extract", "{}", "--into", "-"),
+        ("replay", "{}", "--record", "-"),
+        ("wheels", "{}", "--target", "linux-x86_64", "-o", "-"),
+        ("pack", "-o", "-", "--", "true"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_no_text_is_not_called_minus(call, path, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run([word.format(path) for word in call]) == 20
+    option = call[call.index("-") - 1]
+    assert capsys.readouterr().err == (
+        f"reprobundle: {option} names a file or folder and cannot be - (standard "
+        "output): name one; a text or, by join, a whole bundle goes there\n"
+    )
+    assert list(tmp_path.iterdir()) == []
