@@ -234,7 +234,12 @@ EVERY_ITEM: tuple[Item, ...] = (
         _WARNS,
     ),
     Item("seed-calls", "V12", "The script set other seeds.", _WARNS),
-    Item("same-steps", "V12", "The replay made another number of steps.", _WARNS),
+    Item(
+        "same-steps",
+        "V12",
+        "The replay made another number of steps; not checked where it was stopped.",
+        _WARNS,
+    ),
     Item(
         "same-start",
         "V12",

@@ -392,6 +392,17 @@ def test_a_replay_with_fewer_steps_is_told(bench):
     assert (told.outcome, told.expected, told.got) == ("warn", "184", "3")
 
 
+def test_a_replay_that_was_stopped_is_not_sent_to_look_for_lost_steps(bench):
+    bench.reference = Run(changes={"phases": (optimized(184),)})
+    stop = Outcome(exit_status=1, completed=False, stop="operator", stop_detail="x")
+    bench.pack().replay(Run(), phases=(optimized(3),), outcome=stop)
+    report = bench.verify()
+    (told,) = found(report, "same-steps")
+    assert (told.outcome, told.advice) == ("not-checked", "")
+    assert told.reason == "the replay was stopped after 3 of 184 optimizer steps"
+    assert report.verdict == "NOT RUN HERE"
+
+
 PIPE = Remark(id="masked-failure", severity="warning", text="status 1", where="run.py")
 FAILED_INSIDE = (Process(pid=1, kind="main", ended=True, exit_status=1),)
 
