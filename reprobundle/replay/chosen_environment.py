@@ -6,7 +6,7 @@ import dataclasses
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from reprobundle.errors import EnvironmentUnusableError
@@ -116,8 +116,30 @@ def choose_environment(
     if options.packages:
         chosen = _laid_over(chosen, options, plan, say, folder)
     differences = Fact(value=len(chosen.drift), source="the lock")
-    facts = {**chosen.facts, "replay.environment.differences": differences}
+    facts = {
+        **chosen.facts,
+        "replay.environment.differences": differences,
+        "replay.environment.numeric": _numeric(chosen.drift),
+    }
     return dataclasses.replace(chosen, facts=facts)
+
+
+def _numeric(drift: Sequence[Drift]) -> Fact:
+    """Return the packages known to change numbers that are here in another release.
+
+    The interpreter, torch and numpy have facts of their own. What only one side has
+    is not counted: the command would fail without it, or does not know of it.
+    """
+    own = ("python", "torch", "numpy")
+    found = tuple(
+        f"{one.name}: {one.reference} -> {one.here}"
+        for one in drift
+        if one.grade == "numeric"
+        and one.name not in own
+        and not one.name.startswith("python.")
+        and "absent" not in (one.reference, one.here)
+    )
+    return Fact(value=found, source="the lock")
 
 
 def _laid_over(

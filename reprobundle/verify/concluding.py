@@ -130,7 +130,7 @@ class _Conclusion:
         self.found.experiments = experiment_runs(left)
         counted = deciding(self.sealed, chosen)
         judged = [by_replay[one.id] for one in counted]
-        ends = self._ends(counted)
+        ends = self._ends(chosen, counted)
         self._vouched(judged)
         if self.opened.accepted or self.asked.acceptance:
             findings += self._accepted()
@@ -201,14 +201,23 @@ class _Conclusion:
         found = None if self.asked.allow or linux != self.linux else next(known, None)
         return found or self._judge(self.sealed, one, allow=(), linux=linux)
 
-    def _ends(self, counted: Sequence[Replay]) -> Sequence[EndResult]:
+    def _ends(
+        self, chosen: Sequence[Replay], counted: Sequence[Replay]
+    ) -> Sequence[EndResult]:
         """Judge the last numbers of repeated runs, where the policy asks for it."""
         if not any(claim.ends for claim in self.sealed.policy.claims):
             return ()
-        from reprobundle.verify.ends import check_ends, judge_ends
+        from reprobundle.verify.ends import (
+            check_earlier_ends,
+            check_ends,
+            judge_ends,
+        )
 
         ends = judge_ends(self.bundle, self.sealed, counted)
         self.found.findings += check_ends(ends)
+        self.found.findings += check_earlier_ends(
+            self.bundle, self.sealed, chosen, counted, ends
+        )
         return ends
 
     def _judge(

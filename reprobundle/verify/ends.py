@@ -138,6 +138,39 @@ def check_ends(results: Sequence[EndResult]) -> Iterator[Finding]:
             )
 
 
+def check_earlier_ends(
+    bundle: Bundle,
+    documents: Sealed,
+    chosen: Sequence[Replay],
+    deciding: Sequence[Replay],
+    results: Sequence[EndResult],
+) -> Iterator[Finding]:
+    """Warn if another call of ``replay`` failed a test that the deciding one passed.
+
+    Whoever repeats a test until it passes has to be seen: at a level of 0.05 one call
+    in twenty passes or fails by chance.
+
+    Args:
+        bundle: The bundle.
+        documents: Its decoded documents.
+        chosen: All replays that are judged.
+        deciding: Those of the newest occasion of each claim.
+        results: What the end tests said about these.
+    """
+    passed = {(one.claim, one.metric) for one in results if one.result == "same"}
+    decisive = {one.id for one in deciding}
+    others: dict[tuple[str, str], list[Replay]] = {}
+    for one in chosen:
+        if one.id not in decisive:
+            others.setdefault(one.group, []).append(one)
+    for runs in others.values():
+        for end in judge_ends(bundle, documents, runs):
+            if end.result == "other" and (end.claim, end.metric) in passed:
+                reason = f"another call of replay failed it: {end_words(end)}"
+                where = f"{end.claim}, {end.metric}"
+                yield finding("replays-disagree", "warn", reason, where=where)
+
+
 def end_words(one: EndResult) -> str:
     """Return test, level, sizes and probability in words."""
     p = "" if one.p is None else f", p = {one.p:.3g}"

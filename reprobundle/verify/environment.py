@@ -77,6 +77,8 @@ NUMERIC_FACTS: tuple[Numeric, ...] = (
     Numeric("env.TORCH_COMPILE_DISABLE", False, "fused operators round otherwise"),
     Numeric("env.TORCHDYNAMO_DISABLE", False, "fused operators round otherwise"),
     Numeric("env.NCCL_*", False, "sums over ranks run in another order"),
+    Numeric("python.version", False, "sum() of floats changed with Python 3.12"),
+    Numeric("package.*", False, "another release of it has other kernels"),
     # --- bound to the machine
     Numeric("env.*_THREADS", True, "the number of threads orders sums"),
     Numeric("env.*_DYNAMIC", True, "the number of threads may vary"),
@@ -102,6 +104,7 @@ NUMERIC_FACTS: tuple[Numeric, ...] = (
     Numeric("mps.graph_version", True, "MPSGraph's kernels change with macOS"),
     Numeric("os.build", True, "MPSGraph's kernels change with macOS"),
     Numeric("machine.architecture", True, "the width of vectors orders sums"),
+    Numeric("os.libc", True, "the C library computes exp, sin and pow of scalars"),
     Numeric("machine.rosetta", True, "translated code has other vector units"),
     Numeric("randomness.draws.*", True, "the same seed draws other numbers"),
 )
@@ -131,6 +134,7 @@ _UNSET_VALUE = "(unset)"
 # variable to 0 itself; torch reads no variable and 0 alike (MPSFallback.mm).
 _SAME_AS_UNSET = {"env.PYTORCH_ENABLE_MPS_FALLBACK": {_UNSET_VALUE, "0"}}
 TRACKED = "replay.environment.differences"
+PACKAGES = "replay.environment.numeric"
 
 
 def numeric_kind(name: str) -> Numeric | None:
@@ -160,7 +164,7 @@ def compare_environments(
         {**_unchanged(reference, left, right), **left},
         {**_unchanged(replay, right, left), **right},
     )
-    found = list(_differences(left, right))
+    found = [*_differences(left, right), *_packages(replay)]
     return tuple(sorted(found, key=lambda d: (d.grade != "numeric", d.name)))
 
 
@@ -175,6 +179,19 @@ def _facts(record: Record) -> dict[str, Fact]:
         if not any(fnmatchcase(name, pattern) for pattern in MOMENTARY)
     }
     return {**lasting, **_unset(record), **draws}
+
+
+def _packages(replay: Record) -> Iterator[EnvironmentDifference]:
+    """Yield the packages known to change numbers in which a replay left the lock."""
+    fact = replay.environment.get(PACKAGES)
+    if fact is None or not isinstance(fact.value, tuple):
+        return
+    for text in fact.value:
+        name, _, versions = text.partition(": ")
+        before, _, here = versions.partition(" -> ")
+        name = f"package.{name}"
+        sides = (Fact(value=before, source="lock"), Fact(value=here, source="lock"))
+        yield _difference(name, *sides, numeric_kind(name))
 
 
 def _unchanged(
@@ -237,7 +254,13 @@ def _differences(
         elif b is not None and a is not None and b.value != a.value:
             if {b.value, a.value} == _SAME_AS_UNSET.get(_plain(name)):
                 continue
-            yield _difference(name, b, a, numeric_kind(name))
+            patch = name == "python.version" and _minor(b) == _minor(a)
+            yield _difference(name, b, a, None if patch else numeric_kind(name))
+
+
+def _minor(fact: Fact) -> list[str]:
+    """Return major and minor number of a Python; a patch release changes no numbers."""
+    return str(fact.value).split(".")[:2]
 
 
 def _is_known(fact: Fact | None) -> bool:
@@ -299,6 +322,8 @@ def check_environment(
     """
     sides = (("reference", reference), ("replay", replay))
     unknown = [name for name, record in sides if not _numeric_facts(record)]
+    if not unknown and reference.loaded_torch and not replay.loaded_torch:
+        unknown = ["torch of the replay"]
     if unknown and not identical:
         yield finding(
             "environment-drift",

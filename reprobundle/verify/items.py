@@ -566,7 +566,8 @@ EVERY_ITEM: tuple[Item, ...] = (
     Item(
         "replays-disagree",
         "V20",
-        "Another replay of a reproduced claim was not reproduced.",
+        "Another replay of a reproduced claim was not reproduced, or another call of "
+        "replay failed the test of its ends.",
         _WARNS,
     ),
     # --- who vouches for it

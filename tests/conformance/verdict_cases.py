@@ -780,6 +780,54 @@ BUNDLE_CASES = (
         "not known.",
         files.alone({"logits.npy": NEAR}, environment={}),
     ),
+    _case(
+        "torch_unknown",
+        "V18",
+        "invalid",
+        "INCOMPLETE",
+        "The outputs differ within the tolerance; the torch of the replay is not "
+        "known.",
+        files.alone(
+            {"logits.npy": NEAR},
+            environment={"python.version": fact("3.11.7"), "os.build": fact("1")},
+        ),
+    ),
+    _case(
+        "python_of_another_minor_version",
+        "V18",
+        "warning",
+        WARNED,
+        "Python 3.12 sums floats otherwise than 3.11, and values differ.",
+        files.alone(
+            {"logits.npy": NEAR},
+            environment={**ENVIRONMENT, "python.version": fact("3.12.0")},
+        ),
+    ),
+    _case(
+        "python_of_another_patch",
+        "V18",
+        "valid",
+        WITHIN,
+        "Another patch release of Python changes no numbers.",
+        files.alone(
+            {"logits.npy": NEAR},
+            environment={**ENVIRONMENT, "python.version": fact("3.11.9")},
+        ),
+    ),
+    _case(
+        "numeric_package_of_another_version",
+        "V18",
+        "warning",
+        WARNED,
+        "The replay had another release of scipy than the lock, and values differ.",
+        files.alone(
+            {"logits.npy": NEAR},
+            environment={
+                **ENVIRONMENT,
+                "replay.environment.numeric": fact(["scipy: 1.10.0 -> 1.13.1"]),
+            },
+        ),
+    ),
     _own(
         "ignored_key",
         "V17",

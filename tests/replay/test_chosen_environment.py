@@ -14,6 +14,7 @@ from reprobundle.errors import EnvironmentUnusableError
 from reprobundle.replay import chosen_environment
 from reprobundle.replay import replay as verb
 from reprobundle.replay.options import ReplayOptions
+from reprobundle.run.drift import Drift
 
 
 @pytest.fixture
@@ -62,3 +63,24 @@ def test_the_command_line_sets_it(monkeypatch, tmp_path, name):
     arguments = [str(bundle), f"--allow-other-{name}"]
     click.testing.CliRunner().invoke(replay, arguments)
     assert seen == [(name == "build", name == "python")]
+
+
+def test_the_record_names_the_packages_that_change_numbers(monkeypatch):
+    found = (
+        Drift("scipy", "1.10.0", "1.13.1", "numeric"),
+        Drift("mkl (files)", "blake3 a", "blake3 b", "numeric"),
+        Drift("torch", "2.13.0", "2.12.0", "numeric"),
+        Drift("triton", "3.7", "absent", "numeric"),
+        Drift("python.libc", "2.36", "2.31", "numeric"),
+        Drift("rich", "13.0", "14.0", "other"),
+    )
+    monkeypatch.setattr(chosen_environment, "check_current", lambda lock, python: found)
+    plan: Any = SimpleNamespace(lock=None, pylock=None, conda=None)
+    chosen = chosen_environment.choose_environment(
+        ReplayOptions(bundle=Path("x")), plan, lambda line: None, folder=Path("overlay")
+    )
+    assert chosen.facts["replay.environment.differences"].value == 6
+    assert chosen.facts["replay.environment.numeric"].value == (
+        "scipy: 1.10.0 -> 1.13.1",
+        "mkl (files): blake3 a -> blake3 b",
+    )

@@ -357,6 +357,9 @@ FIRES = {
     "hash-seed": because_of("env.PYTHONHASHSEED", "0", "7"),
     "torch-version": because_of("torch.version"),
     "numpy-version": because_of("numpy.version"),
+    "python-version": because_of("python.version", "3.11.7", "3.13.1"),
+    "package-version": because_of("package.scipy", "1.10.0", "1.13.1"),
+    "c-library": because_of("os.libc", "glibc 2.36", "glibc 2.31"),
     "mps-fast-math": because_of("env.PYTORCH_MPS_FAST_MATH", "1", "0"),
     "mps-graph": because_of("mps.graph_version"),
     "gpu": because_of("torch.cuda.capabilities"),
@@ -372,7 +375,9 @@ FIRES = {
     "not-repeatable": lambda case: with_part(case),
 }
 # What no setting of a replay can bring back is named without a command.
-WITHOUT_A_COMMAND = {"autocast", "attention", "blas", "denormals", "text"}
+WITHOUT_A_COMMAND = {
+    *("attention", "autocast", "blas", "c-library", "denormals", "text")
+}
 
 
 @pytest.fixture

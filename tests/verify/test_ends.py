@@ -172,3 +172,13 @@ def test_such_a_claim_that_was_run_once_is_not_known_to_repeat(bench):
     assert "no repeat pass was made" in gap.reason
     assert gap.reason.endswith("(claim 'long', run 3)")
     assert report.verdict == "INCOMPLETE"
+
+
+def test_a_test_that_another_call_failed_is_not_passed_in_silence(bench):
+    judged(bench, SHIFTED)
+    for value in ALIKE:
+        bench.replay(ending(value), occasion="1" * 16)
+    report = bench.verify()
+    (warning,) = found(report, "replays-disagree", "warn")
+    assert "p = 0.00794" in warning.reason
+    assert report.verdict == "REPRODUCED WITH WARNINGS"

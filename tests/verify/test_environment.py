@@ -10,6 +10,7 @@ from reprobundle.verify.environment import (
     compare_environments,
     numeric_kind,
 )
+from reprobundle.verify.pairs.axes import axis_of
 from reprobundle.verify.pairs.changes import find_changes
 from tests.verify.builder import ENVIRONMENT, NEAR, Run, found, outputs
 
@@ -337,6 +338,45 @@ def test_what_a_record_does_not_tell_of_it_stays_unknown(records, side):
     assert (found.reference, found.grade) == ("not recorded", "other")
 
 
+@pytest.mark.parametrize(
+    ("version", "outcome"), [("3.11.9", "pass"), ("3.12.0", "warn"), ("3.1.7", "warn")]
+)
+def test_another_minor_version_of_python_counts_and_a_patch_does_not(
+    records, version, outcome
+):
+    pair = records(
+        {"python.version": known("3.11.7")}, {"python.version": known(version)}
+    )
+    assert drift(pair).outcome == outcome
+
+
+@pytest.mark.parametrize("devices", ["same", "different"])
+def test_a_numeric_package_that_left_the_lock_is_drift(records, devices):
+    told = known(("scipy: 1.10.0 -> 1.13.1", "mkl (files): blake3 a -> blake3 b"))
+    pair = records({}, {"replay.environment.numeric": told})
+    found = drift(pair, devices=devices)
+    assert (found.outcome, found.where) == ("warn", "package.mkl (files)")
+    one = differences(pair)["package.scipy"]
+    assert (one.reference, one.replay, one.grade) == ("1.10.0", "1.13.1", "numeric")
+    assert drift(pair, devices=devices, identical=True).outcome == "pass"
+
+
+def test_an_unknown_torch_of_the_replay_is_no_known_environment(records):
+    reference, replay = records({}, {})
+    bare = {
+        name: fact
+        for name, fact in replay.environment.items()
+        if not name.startswith("torch.version")
+    }
+    replay = msgspec.structs.replace(replay, environment=bare)
+    found = drift((reference, replay))
+    assert (found.outcome, "torch of the replay" in found.reason) == (
+        "not-checked",
+        True,
+    )
+    assert drift((reference, replay), identical=True).outcome == "pass"
+
+
 # Variables that are recorded and known to change no number: where something runs, what
 # is shown or kept, how memory is taken, which files are loaded.
 CHANGES_NO_NUMBER = {
@@ -353,6 +393,14 @@ CHANGES_NO_NUMBER = {
     *("RANK", "WORLD_SIZE", "MTL_DEBUG_LAYER", "MTL_CAPTURE_ENABLED"),
     *("METAL_DEVICE_WRAPPER_TYPE", "LANG", "LC_ALL", "LC_NUMERIC", "TZ"),
 }
+
+
+def test_whatever_changes_numbers_is_a_change_that_a_pair_counts():
+    # What a generator draws follows from other changes and is none of its own.
+    names = {kind.pattern.replace("*", "x") for kind in NUMERIC_FACTS}
+    names |= {f"env.{one}" for one in VARIABLES if numeric_kind(f"env.{one}")}
+    uncounted = {name for name in names if axis_of(name) == "other"}
+    assert uncounted == {"randomness.draws.x"}
 
 
 def test_every_recorded_variable_is_graded_and_what_counts_is_set_by_a_replay():

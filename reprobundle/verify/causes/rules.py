@@ -224,6 +224,24 @@ _MACHINE: tuple[Rule, ...] = (
         differs("numpy.version", command=_FRESH),
     ),
     Rule(
+        "python-version",
+        "Another release of Python sums floats otherwise.",
+        "docs.python.org/3/library/functions.html#sum (changed in version 3.12)",
+        differs("python.version", command=_FRESH),
+    ),
+    Rule(
+        "package-version",
+        "Another release of a numeric package has other kernels.",
+        "docs/locks.md",
+        differs("package.*", command=_FRESH),
+    ),
+    Rule(
+        "c-library",
+        "Another C library computes exp, sin and pow of single numbers.",
+        "sourceware.org/glibc/manual/latest/html_node/Errors-in-Math-Functions.html",
+        differs("os.libc"),
+    ),
+    Rule(
         "mps-fast-math",
         "Metal shaders were compiled with other math options.",
         _MPS_VARIABLES,
