@@ -80,6 +80,7 @@ BUDGET_SECONDS = {
     "sign": 8,
     "spec": 10,
     "standin": 225,
+    "temporary": 10,
     "verify": 85,
 }
 

@@ -115,13 +115,11 @@ def show_data(places: Iterable[Path], override: str, *, what: str, name: str) ->
 @contextmanager
 def folder_of_copies(use: DataUse, *, prefix: str) -> Iterator[Path]:
     """Give a temporary folder; when it is gone, the list of copies says so."""
-    import tempfile
-    from pathlib import Path
+    from reprobundle.temporary.guarded import owned_folder
 
     folder = None
     try:
-        with tempfile.TemporaryDirectory(prefix=prefix) as name:
-            folder = Path(name)
+        with owned_folder(prefix) as folder:
             yield folder
     finally:
         if folder is not None:

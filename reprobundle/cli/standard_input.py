@@ -28,13 +28,13 @@ def bundle_file(bundle: Path) -> Iterator[Path]:
     if bundle != STANDARD:
         yield bundle
         return
-    import tempfile
 
     from reprobundle.format.atomic import explained
+    from reprobundle.temporary.guarded import owned_folder
 
-    with tempfile.TemporaryDirectory(prefix="reprobundle-stdin-") as folder:
+    with owned_folder("reprobundle-stdin-") as folder:
         with explained("cannot keep the bundle of standard input"):
-            path = _received(sys.stdin.buffer, Path(folder))
+            path = _received(sys.stdin.buffer, folder)
         yield path
 
 

@@ -18,10 +18,10 @@ from reprobundle.pack.preparation import prepare
 from reprobundle.run.command import DEVICE
 from reprobundle.run.data_rules import rules_of, today, when_not
 from reprobundle.run.finished import Assembled
-from reprobundle.run.guarded import guarded_folder
 from reprobundle.run.project import find_project
 from reprobundle.run.space import require_writable
 from reprobundle.run.unread import unread_members
+from reprobundle.temporary.guarded import guarded_folder
 
 
 def pack(

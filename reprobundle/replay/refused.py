@@ -33,8 +33,8 @@ from reprobundle.format.record import Record, Remark
 from reprobundle.format.writer import Source
 from reprobundle.replay.admission import allowed_by
 from reprobundle.replay.plan import sealed_runs
-from reprobundle.run.guarded import guarded_folder
 from reprobundle.run.secrets.gate import ALLOWED, Gate
+from reprobundle.temporary.guarded import guarded_folder
 from reprobundle.verify.lacking import require_in_seal
 
 _MOST_OPTIONS = 4

@@ -17,9 +17,9 @@ from reprobundle.replay.options import Replayed, ReplayOptions
 from reprobundle.replay.plan import ReplayPlan, make_plan
 from reprobundle.run.command import platform_name
 from reprobundle.run.copies import DataUse
-from reprobundle.run.guarded import guarded_folder
 from reprobundle.run.secrets.gate import Gate
 from reprobundle.run.space import require_writable
+from reprobundle.temporary.guarded import guarded_folder
 from reprobundle.verify.verify import verify_bundle
 
 

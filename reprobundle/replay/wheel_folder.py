@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from reprobundle.run.package_sources import (
 from reprobundle.run.pylock_file import Chosen, Selection, requirement_lines
 from reprobundle.run.space import require_space, require_writable
 from reprobundle.run.targets import Target
+from reprobundle.temporary.guarded import owned_folder
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,10 @@ def fetch_wheels(
     require_space(folder, size_bytes, "the wheels")
     if wanted:
         say(f"fetching {len(wanted)} wheels for {target.name}")
-        with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as name:
-            _fetch(wanted, target, Path(name))
+        with owned_folder("reprobundle-fetching-", folder) as place:
+            _fetch(wanted, target, place)
             for one in wanted:
-                _keep(Path(name), folder, one)
+                _keep(place, folder, one)
     files = [folder / one.file for one in chosen]
     return Fetched(
         fetched=tuple(one.file for one in wanted),

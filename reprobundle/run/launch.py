@@ -23,8 +23,8 @@ from pathlib import Path
 
 from reprobundle.errors import BadCallError
 from reprobundle.format.record import DrawMode
-from reprobundle.run.guarded import told_to_guard
 from reprobundle.run.watch import ProcessWatch, SeenProcess, interpreters, is_python
+from reprobundle.temporary.guarded import told_to_guard
 
 RECORDER_NAME = "_reprobundle_recorder"
 GRACE_SECONDS = 10.0

@@ -19,13 +19,13 @@ from reprobundle.errors import EnvironmentUnusableError
 from reprobundle.format.lock import Distribution, Interpreter, Lock
 from reprobundle.run import package_origin
 from reprobundle.run.drift import Drift, drift
-from reprobundle.run.guarded import owned_folder
 from reprobundle.run.installed_files import read_record
 from reprobundle.run.requirements import (
     TOOLS,
     find_lock_files,
     requirements_text,
 )
+from reprobundle.temporary.guarded import owned_folder
 
 __all__ = [
     "TOOLS",

@@ -19,7 +19,6 @@ from urllib.parse import urlsplit
 
 from reprobundle.errors import NoResolutionError
 from reprobundle.format.lock import Distribution, Lock
-from reprobundle.run.guarded import owned_folder
 from reprobundle.run.lock_roots import (
     closure,
     is_left_out,
@@ -39,6 +38,7 @@ from reprobundle.run.package_sources import (
 from reprobundle.run.pylock_file import read_toml
 from reprobundle.run.targets import Target, all_targets, target_of
 from reprobundle.run.uv_call import Running
+from reprobundle.temporary.guarded import owned_folder
 
 MOST_BLOCKERS = 20
 # How uv writes a package, and the sentences in which it names the one that cannot be

@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 from reprobundle.errors import NoResolutionError
-from reprobundle.run.guarded import told_to_guard
+from reprobundle.temporary.guarded import told_to_guard
 
 TIMEOUT_SECONDS = 120
 _ENDED = "it was ended before it was made"

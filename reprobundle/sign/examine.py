@@ -58,7 +58,7 @@ class _Desk:
     """What is needed to examine one signature after another."""
 
     def __init__(
-        self, sources: tuple[ReplayFile, ...], signers: Signers | None, folder: str
+        self, sources: tuple[ReplayFile, ...], signers: Signers | None, folder: Path
     ) -> None:
         self.sources = sources
         self.signers = signers

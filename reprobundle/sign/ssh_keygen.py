@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import tempfile
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
 from reprobundle.errors import EnvironmentUnusableError
 from reprobundle.format.signature import NAMESPACE
+from reprobundle.temporary.guarded import owned_folder
 
 _TIMEOUT_SECONDS = 60
 _SIGNING_TIMEOUT_SECONDS = 600  # a person types a passphrase or touches a key
@@ -93,16 +94,16 @@ def verify_signature(
     return _call(arguments, document)
 
 
-def written(data: bytes, folder: str, name: str) -> Path:
+def written(data: bytes, folder: Path, name: str) -> Path:
     """Write `data` where ssh-keygen can read it."""
-    path = Path(folder, name)
+    path = folder / name
     path.write_bytes(data)
     return path
 
 
-def scratch() -> tempfile.TemporaryDirectory[str]:
-    """Return a folder that only this user can read."""
-    return tempfile.TemporaryDirectory(prefix="reprobundle-sign-")
+def scratch() -> AbstractContextManager[Path]:
+    """Give a folder that only this user can read."""
+    return owned_folder("reprobundle-sign-")
 
 
 def _when(at: str) -> list[str]:

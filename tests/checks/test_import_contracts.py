@@ -19,7 +19,7 @@ MODULES = (
     "report/__init__ export/__init__ "
     "handoff/__init__ handoff/far/__init__ "
     "verify/__init__ sign/__init__ outputs/__init__ remote/__init__ format/__init__ "
-    "recorder/__init__"
+    "temporary/__init__ recorder/__init__"
 )
 
 pytestmark = pytest.mark.skipif(LINTER is None, reason="import-linter is not installed")
@@ -69,6 +69,11 @@ def test_the_layers_alone_break_nothing(package: Path):
             "Arrows run downward only",
         ),
         (
+            "temporary/__init__",
+            "from reprobundle import format",
+            "Arrows run downward only",
+        ),
+        (
             "report/__init__",
             "from reprobundle import export",
             "Arrows run downward only",
@@ -115,6 +120,7 @@ def test_the_layers_alone_break_nothing(package: Path):
     ids=[
         "upward",
         "replay-takes-handoff",
+        "temporary-takes-format",
         "report-takes-export",
         "far-takes-ours",
         "sideways",

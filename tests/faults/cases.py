@@ -14,7 +14,7 @@ from pathlib import Path
 
 from reprobundle.format.digests import digest_bytes
 from reprobundle.format.reader import check_digests, open_bundle, open_replay_file
-from reprobundle.run import guard
+from reprobundle.temporary import guard
 from tests.faults import injected
 
 CLEAR_SECONDS = 60
@@ -184,14 +184,15 @@ def left_in(place: Place) -> list[str]:
     while True:
         parts = list(place.folder.glob(".*.part"))
         # Killed before the guard was there, a call leaves an empty folder at most.
-        filled = [one for one in place.temporary.iterdir() if _holds_something(one)]
+        filled = [one for one in place.temporary.iterdir() if holds_something(one)]
         left = [path.name for path in (*filled, *parts)]
         if not left or time.monotonic() > deadline:
             return left
         time.sleep(0.05)
 
 
-def _holds_something(path: Path) -> bool:
+def holds_something(path: Path) -> bool:
+    """Return whether a path is more than a folder in which nothing was made yet."""
     try:
         return not path.is_dir() or bool({one.name for one in path.iterdir()} - OWNED)
     except FileNotFoundError:

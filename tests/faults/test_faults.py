@@ -8,13 +8,19 @@ from __future__ import annotations
 import collections
 import os
 import random
+import signal
 import subprocess
 import sys
 
 import pytest
 
-from tests.faults.cases import VERBS, copied, trial
+from tests.faults.cases import VERBS, copied, holds_something, intact, trial
 
+READERS = (
+    ("selftest", "{place.bundle}"),
+    ("doctor",),
+    ("sign", "{place.bundle}", "--key", "{key}"),
+)
 SEEDS = int(os.environ.get("REPROBUNDLE_FAULT_SEEDS", "25"))
 
 
@@ -56,6 +62,31 @@ def test_nothing_is_lost_on_a_disk_that_fills_up(before, tmp_path, verb):
     finally:
         subprocess.run(["umount", "-l", disk], check=False)
     sys.stdout.write(f"\n{verb.name} full: {dict(seen)}\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", READERS, ids=lambda words: words[0])
+def test_what_a_killed_reader_leaves_goes_at_the_next_start(before, tmp_path, words):
+    key = tmp_path / "key"
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True
+    )
+    place = copied(before, tmp_path / "trial")
+    call = [word.format(place=place, key=key) for word in words]
+    done = place.run(call)
+    # What they find is not the matter here: there is no torch, for instance.
+    assert done.status in (0, 10), done
+    most, left = int((place.folder / "count").read_text()), 0
+    for seed in range(SEEDS):
+        place = copied(before, tmp_path / "trial")
+        number = random.Random(seed).randrange(1, most + 1)
+        assert place.run(call, "kill", number).status == -signal.SIGKILL
+        left += any(map(holds_something, place.temporary.iterdir()))
+        assert "R-4.40" in place.run(["verify", "-"]).err
+        assert not [*filter(holds_something, place.temporary.iterdir())], number
+        assert intact(place.bundle)[: len(intact(before.bundle))]
+    assert left
+    sys.stdout.write(f"\n{words[0]} kill: {SEEDS}, left something: {left}\n")
 
 
 def test_a_fault_that_loses_something_would_be_noticed(before, tmp_path):

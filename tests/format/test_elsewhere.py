@@ -42,12 +42,13 @@ for words in json.loads(sys.argv[1]):
 """
 
 
-def without_posix(*calls):
+def without_posix(*calls, given=None):
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_POSIX, json.dumps(calls)],
         capture_output=True,
         text=True,
         check=False,
+        stdin=subprocess.DEVNULL if given is None else given,
     )
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -83,6 +84,13 @@ def test_reading_gives_the_same_answers(answers):
     assert told["diff"][0] in {0, 10}
     assert told["cat"] == [0, "import torch\n", ""]
     assert told["extract"][0] == 0
+
+
+def test_a_bundle_comes_through_standard_input():
+    with BUNDLE.open("rb") as given:
+        ((status, shown, errors),) = without_posix(["verify", "-"], given=given)
+    assert (status, errors) == (12, "")
+    assert "VERDICT  REPRODUCED WITH WARNINGS" in shown
 
 
 def test_files_are_written_whole(answers):

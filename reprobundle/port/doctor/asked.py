@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from reprobundle.run.launch import RECORDER_NAME, recorder_folder
+from reprobundle.temporary.guarded import owned_folder
 
 # Importing torch from a cold disk takes tens of seconds.
 SECONDS = 300
@@ -52,12 +52,12 @@ def ask(python: Path, environment: Mapping[str, str]) -> Facts:
         environment: Variables of the process that is started.
     """
     try:
-        with tempfile.TemporaryDirectory(prefix="reprobundle-doctor-") as folder:
+        with owned_folder("reprobundle-doctor-") as folder:
             ignored = shutil.ignore_patterns("__pycache__", "*.pyc")
-            copy = Path(folder) / RECORDER_NAME
+            copy = folder / RECORDER_NAME
             shutil.copytree(recorder_folder(), copy, ignore=ignored)
             done = subprocess.run(
-                [str(python), "-c", _CALL, folder],
+                [str(python), "-c", _CALL, str(folder)],
                 env={**environment, "PYTHONDONTWRITEBYTECODE": "1"},
                 capture_output=True,
                 check=False,

@@ -46,7 +46,7 @@ def _writable(name: str, folder: Path) -> DoctorCheck:
         place = folder
         while not place.exists() and place != place.parent:
             place = place.parent
-        with tempfile.NamedTemporaryFile(dir=place, prefix=".reprobundle-") as file:
+        with tempfile.TemporaryFile(dir=place, prefix=".reprobundle-") as file:
             file.write(b"x")
             file.flush()
         free = shutil.disk_usage(place).free

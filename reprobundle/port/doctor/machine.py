@@ -282,7 +282,7 @@ def clock(
         now: Wall clock, in seconds.
     """
     try:
-        with tempfile.NamedTemporaryFile(dir=folder) as file:
+        with tempfile.TemporaryFile(dir=folder) as file:
             skew = abs(os.fstat(file.fileno()).st_mtime - now())
     except OSError as error:
         return DoctorCheck(group="clock", name="clock", state="unknown", got=str(error))

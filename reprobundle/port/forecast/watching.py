@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -14,9 +13,9 @@ from reprobundle.port.forecast.naming import names_mps, takes_device
 from reprobundle.port.forecast.subject import Subject
 from reprobundle.run.command import run_environment, runnable_argv
 from reprobundle.run.events import EventFile, Start, read_events
-from reprobundle.run.guarded import guarded_folder
 from reprobundle.run.launch import Launched, launch, make_session
 from reprobundle.run.own_words import own_words
+from reprobundle.temporary.guarded import guarded_folder, owned_folder
 
 # What the recorder reads beside its configuration, in a forecast alone.
 ASKED_FILE = "forecast.json"
@@ -146,7 +145,7 @@ def torch_of(subject: Subject) -> str:
     Raises:
         BadCallError: It has none.
     """
-    with tempfile.TemporaryDirectory(prefix="reprobundle-forecast-") as folder:
+    with owned_folder("reprobundle-forecast-") as folder:
         code = "from importlib.metadata import version; print(version('torch'))"
         done = subprocess.run(
             [subject.python, "-c", code],

@@ -17,6 +17,7 @@ from reprobundle.format.selftest_report import (
     MutationRow,
     SelftestReport,
 )
+from reprobundle.temporary.guarded import owned_folder
 from reprobundle.verify.selftest.mutation import (
     Made,
     Mutation,
@@ -83,10 +84,7 @@ def selftest(
         BundleError: The bundle itself is not sound.
         BadCallError: It lacks a document without which nothing can be judged.
     """
-    with tempfile.TemporaryDirectory(
-        prefix="reprobundle-selftest-", dir=within
-    ) as name:
-        folder = Path(name)
+    with owned_folder("reprobundle-selftest-", within) as folder:
         subject = Subject(path, folder / "subject")
         replays = subject.echo().write(folder / "control.rpr.zip")
         control = verify(path, replay_file=replays)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from reprobundle.run import guard
-from reprobundle.run.guard import OWNER_NAME, remove_leftovers
-from reprobundle.run.guarded import guarded_folder, owned_folder
+from reprobundle.temporary import guard
+from reprobundle.temporary.guard import OWNER_NAME, remove_leftovers
+from reprobundle.temporary.guarded import guarded_folder, owned_folder
 
 PREFIX = "reprobundle-test-"
 DEADLINE_SECONDS = 60
@@ -61,7 +61,7 @@ OWNER = textwrap.dedent(
     """
     import subprocess, sys, time
     from pathlib import Path
-    from reprobundle.run.guarded import guarded_folder, told_to_guard
+    from reprobundle.temporary.guarded import guarded_folder, told_to_guard
     part = Path(sys.argv[2])
     part.write_text("half")
     with guarded_folder(sys.argv[1], part) as folder:

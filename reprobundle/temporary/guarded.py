@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from reprobundle.run import guard
+from reprobundle.temporary import guard
 
 
 @contextlib.contextmanager
@@ -38,21 +38,25 @@ def guarded_folder(prefix: str, *half_written: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def owned_folder(prefix: str) -> Iterator[Path]:
+def owned_folder(prefix: str, within: Path | None = None) -> Iterator[Path]:
     """Give a new temporary folder in which no command of the user runs.
 
     At the end it is removed. If this process is killed, the guard of its
-    `guarded_folder` removes it, or the next one.
+    `guarded_folder` removes it, or the next start of either kind.
 
     Args:
         prefix: How its name begins; ``reprobundle-`` first.
+        within: Where it is made; the system's temporary folder by default.
     """
-    with tempfile.TemporaryDirectory(prefix=prefix) as name:
-        owner = guard.claim(Path(name))
+    where = Path(tempfile.gettempdir()) if within is None else within
+    guard.remove_leftovers(where)
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=where) as name:
+        owner = guard.claim(Path(name)) if guard.CAN_LOCK else None
         try:
             yield Path(name)
         finally:
-            os.close(owner)
+            if owner is not None:
+                os.close(owner)
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ on every system.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import shutil
 import signal
@@ -29,6 +30,9 @@ OWNER_NAME = ".owner"
 
 PREFIX = "reprobundle-"
 """How the names of all temporary folders begin."""
+
+CAN_LOCK = importlib.util.find_spec("fcntl") is not None
+"""Whether this system has locks; without them nobody knows whose a folder is."""
 
 DONE = b"done"
 REMOVE_SECONDS = 30.0
@@ -168,6 +172,8 @@ def remove_leftovers(where: Path) -> list[Path]:
     Args:
         where: The folder that they lie in.
     """
+    if not CAN_LOCK:
+        return []
     removed = []
     for folder, owner in abandoned_in(where):
         shutil.rmtree(folder, ignore_errors=True)
