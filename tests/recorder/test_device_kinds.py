@@ -115,6 +115,25 @@ def test_a_counter_that_an_older_torch_lacks_is_left_out():
     assert dict(mps.counters(whole=True))["mps_recommended_max"] == 11
 
 
+@pytest.mark.parametrize("asks_the_driver", [True, False])
+def test_every_gpu_that_is_used_is_waited_for_and_no_other(asks_the_driver):
+    waited = []
+    used = {1, 3}
+    torch = fake(cuda="13.0")
+    torch._C = SimpleNamespace()
+    if asks_the_driver:
+        torch._C._cuda_hasPrimaryContext = used.__contains__
+    torch.cuda = SimpleNamespace(
+        is_initialized=lambda: True,
+        synchronize=lambda number=1: waited.append(number),
+        device_count=lambda: 4,
+        current_device=lambda: 1,
+        memory_reserved=lambda number: 512 * (number in used),
+    )
+    device_kinds(torch)[1].synchronize()
+    assert waited == [1, 3]
+
+
 def test_a_build_for_rocm_is_a_build_for_cuda():
     for answers in ({"cuda": "13.0"}, {"hip": "6.4"}):
         cuda = device_kinds(fake(**answers))[1]

@@ -60,8 +60,26 @@ class Cuda:
         return bool(self._torch.cuda.is_current_stream_capturing())
 
     def synchronize(self) -> None:
-        """Wait for all streams of the current GPU."""
-        self._torch.cuda.synchronize()
+        """Wait for all streams of every GPU that this process has a context on.
+
+        Waiting for another would make one there, which takes its memory.
+        """
+        cuda = self._torch.cuda
+        cuda.synchronize()
+        count = cuda.device_count()
+        if count > 1:
+            current = cuda.current_device()
+            for number in range(count):
+                if number != current and self._is_touched(number):
+                    cuda.synchronize(number)
+
+    def _is_touched(self, number: int) -> bool:
+        # Of CUDA's driver, in torch/csrc/cuda/Module.cpp; without it, whether torch's
+        # allocator holds memory there, which takes longer to ask.
+        ask = getattr(self._torch._C, "_cuda_hasPrimaryContext", None)
+        if ask is not None:
+            return bool(ask(number))
+        return bool(self._torch.cuda.memory_reserved(number))
 
     def counters(self, *, whole: bool) -> Iterator[tuple[str, int]]:
         """Yield allocated and reserved bytes, with `whole` the peak too."""
