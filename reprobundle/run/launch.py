@@ -24,6 +24,7 @@ from pathlib import Path
 from reprobundle.errors import BadCallError
 from reprobundle.format.record import DrawMode
 from reprobundle.run.watch import ProcessWatch, SeenProcess, interpreters, is_python
+from reprobundle.temporary.guard import SESSION_VARIABLE
 from reprobundle.temporary.guarded import told_to_guard
 
 RECORDER_NAME = "_reprobundle_recorder"
@@ -212,7 +213,7 @@ def launch(
     variables = dict(environment)
     path_entries = [str(session.folder / "enter"), variables.get("PYTHONPATH", "")]
     variables["PYTHONPATH"] = os.pathsep.join(part for part in path_entries if part)
-    variables["REPROBUNDLE_SESSION"] = str(session.folder)
+    variables[SESSION_VARIABLE] = str(session.folder)
     alerts = interpreters(variables.get("PATH", os.defpath))
     started = datetime.datetime.now(tz=datetime.timezone.utc)
     start_ns = time.monotonic_ns()

@@ -25,6 +25,9 @@ LAUNCHED_NAME = "launched.pid"
 """A file below a temporary folder that holds two process ids while a command runs:
 its own and that of the process that started it."""
 
+SESSION_VARIABLE = "REPROBUNDLE_SESSION"
+"""Tells a command, and whatever it starts, the folder in which it is recorded."""
+
 OWNER_NAME = ".owner"
 """A file in a temporary folder, locked as long as its process or its guard lives."""
 
@@ -59,6 +62,22 @@ def launched_in(folder: Path, starter: int) -> set[int]:
                 pid, by = (Path(where) / LAUNCHED_NAME).read_text().split()
                 if int(by) == starter:
                     found.add(int(pid))
+    return found
+
+
+def running_in(folder: Path) -> set[int]:
+    """Return the ids of processes that a run below this folder started, on Linux.
+
+    They are known by the variable that every recorded command has and hands on, so
+    also where whoever started them is dead and their number may be another's by now.
+    """
+    mark = f"{SESSION_VARIABLE}={folder}{os.sep}".encode(errors="surrogateescape")
+    found = set()
+    for one in _PROC.glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # Another user's, or it has just ended.
+            variables = (one / "environ").read_bytes().split(b"\0")
+            if any(variable.startswith(mark) for variable in variables):
+                found.add(int(one.name))
     return found
 
 
@@ -167,15 +186,21 @@ def claim(folder: Path) -> int:
 
 
 def remove_leftovers(where: Path) -> list[Path]:
-    """Remove temporary folders whose process is gone; return them.
+    """Remove temporary folders whose process is gone, and end what runs there.
+
+    Something still runs only if the process and its guard were killed at once.
 
     Args:
         where: The folder that they lie in.
+
+    Returns:
+        The folders.
     """
     if not CAN_LOCK:
         return []
     removed = []
     for folder, owner in abandoned_in(where):
+        end(running_in(folder))
         shutil.rmtree(folder, ignore_errors=True)
         os.close(owner)
         removed.append(folder)
@@ -233,7 +258,8 @@ def main(starter: int, folder: Path, half_written: list[Path]) -> None:
         return
     others = [left for left, _ in abandoned_in(folder.parent)]
     commands = [launched_in(one, starter) for one in (folder, *others)]
-    end(set().union(*commands))
+    running = [running_in(one) for one in (folder, *others)]
+    end(set().union(*commands, *running))
     for one in (folder, *others):
         _remove(one)
     for path in half_written:

@@ -59,7 +59,7 @@ def test_a_block_that_raises_leaves_nothing_and_no_process(tmp_path):
 
 OWNER = textwrap.dedent(
     """
-    import subprocess, sys, time
+    import os, subprocess, sys, time
     from pathlib import Path
     from reprobundle.temporary.guarded import guarded_folder, told_to_guard
     part = Path(sys.argv[2])
@@ -67,7 +67,9 @@ OWNER = textwrap.dedent(
     with guarded_folder(sys.argv[1], part) as folder:
         (folder / "deep" / "er").mkdir(parents=True)
         child = subprocess.Popen(
-            ["sh", "-c", sys.argv[3]], start_new_session=True
+            ["sh", "-c", sys.argv[3]],
+            env={**os.environ, "REPROBUNDLE_SESSION": str(folder / "deep")},
+            start_new_session=True,
         )
         with told_to_guard(child.pid, folder / "deep"):
             print(folder, child.pid, flush=True)
@@ -94,12 +96,14 @@ def owner(part, command):
         process.stdout.close()
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_killed_process_leaves_neither_command_nor_folder(tmp_path, number):
+@pytest.mark.parametrize(
+    ("number", "first"), [(signal.SIGKILL, "trap '' TERM; "), (signal.SIGTERM, "")]
+)
+def test_a_killed_process_leaves_neither_command_nor_folder(tmp_path, number, first):
     part = tmp_path / ".x.part"
-    # One child in a session of its own, as torchrun starts its workers, one that does
-    # not hear what asks it to end.
-    command = "trap '' TERM; setsid sleep 600 & sleep 601 & sleep 602"
+    # One child in a session of its own, as torchrun starts its workers; once all of
+    # them do not hear what asks them to end.
+    command = f"{first}setsid sleep 600 & sleep 601 & sleep 602"
     with owner(part, command) as (process, folder, pid):
         assert waited(lambda: len(guard.family({pid}, list(guard.processes()))) == 4)
         everybody = guard.family({pid}, list(guard.processes()))
@@ -107,6 +111,30 @@ def test_a_killed_process_leaves_neither_command_nor_folder(tmp_path, number):
         assert waited(lambda: not folder.exists())
         assert waited(lambda: not part.exists())
         assert not [one for one in everybody if alive(one)]
+
+
+@pytest.mark.linux
+def test_what_runs_on_without_a_guard_is_ended_at_the_next_start(tmp_path):
+    command = "setsid sleep 600 & sleep 601"
+    with owner(tmp_path / ".x.part", command) as (process, folder, pid):
+        assert waited(lambda: len(guard.family({pid}, list(guard.processes()))) == 3)
+        everybody = guard.family({pid}, list(guard.processes()))
+        (watcher,) = {
+            one
+            for one, parent, _ in guard.processes()
+            if parent == process.pid and one != pid
+        }
+        os.kill(watcher, signal.SIGSTOP)  # It must not do anything in between.
+        process.kill()
+        os.kill(watcher, signal.SIGKILL)
+        process.wait()
+        assert waited(lambda: not alive(watcher))
+        assert all(map(alive, everybody))
+        assert guard.running_in(folder) == everybody
+        assert guard.running_in(tmp_path / "reprobundle-test") == set()
+        assert remove_leftovers(tmp_path) == [folder]
+        assert not any(map(alive, everybody))
+        assert not folder.exists()
 
 
 def test_a_part_that_somebody_else_writes_by_now_is_left(tmp_path):

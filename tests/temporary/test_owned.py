@@ -19,6 +19,8 @@ DEADLINE_SECONDS = 60
 
 def named_temporaries(source: str) -> set[str]:
     """Return the calls in a module that make something temporary with a name."""
+    if not any(name in source for name in WITH_A_NAME):
+        return set()  # Most modules: parsing all of them takes seconds.
     calls = (
         one.func for one in ast.walk(ast.parse(source)) if isinstance(one, ast.Call)
     )
