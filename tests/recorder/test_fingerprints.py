@@ -1,6 +1,8 @@
 """A fault of one tenth of a percent is found at the place where it was planted."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -153,22 +155,30 @@ def judged(left, right, *, differs=True):
         )
 
 
-@pytest.mark.parametrize(
-    ("fault", "place"),
-    [
-        ("embedding", "step 0, operator 0.parts.embedding, aten.embedding"),
-        ("conv", "step 0, operator 0.parts.conv, aten.convolution"),
-        ("norm", "step 0, operator 0.parts.norm, aten."),
-        ("attention", "step 0, operator 0.parts.attention, aten."),
-        ("linear", "step 0, operator 0.parts.linear, aten."),
-        ("draw", "step 1, operator 0.parts.dropout, aten."),
-        ("order", "step 1, input 0, int64"),
-        ("backward", "step 1, gradient coming back to 0.parts.attention"),
-        ("weight", "step 1, gradient of 0.parts.linear.weight, float32"),
-        ("gradient", "step 1, gradient of 0.parts.conv.weight"),
-        ("optimizer", "step 1, parameter 0.parts."),
-    ],
-)
+PLACES = {
+    "embedding": "step 0, operator 0.parts.embedding, aten.embedding",
+    "conv": "step 0, operator 0.parts.conv, aten.convolution",
+    "norm": "step 0, operator 0.parts.norm, aten.",
+    "attention": "step 0, operator 0.parts.attention, aten.",
+    "linear": "step 0, operator 0.parts.linear, aten.",
+    "draw": "step 1, operator 0.parts.dropout, aten.",
+    "order": "step 1, input 0, int64",
+    "backward": "step 1, gradient coming back to 0.parts.attention",
+    "weight": "step 1, gradient of 0.parts.linear.weight, float32",
+    "gradient": "step 1, gradient of 0.parts.conv.weight",
+    "optimizer": "step 1, parameter 0.parts.",
+}
+
+
+def test_the_page_about_draws_has_the_table_of_planted_faults():
+    page = (Path(__file__).parents[2] / "docs/draws.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| .* \| `(step [^`]+)` \|$", page, re.MULTILINE)
+    assert [place.rstrip(".") for place in PLACES.values()] == [
+        row.rstrip(".…") for row in rows
+    ]
+
+
+@pytest.mark.parametrize(("fault", "place"), PLACES.items())
 def test_a_planted_fault_is_found_where_it_is(tmp_path, reference, fault, place):
     path, _ = traced(tmp_path / "run", fault)
     found = judged(reference[0], path)

@@ -31,6 +31,13 @@ values.append(torch.rand(5, device=device))
 assert torch.equal(values[-3], values[-1])
 model = nn.LSTM(3, 4, 2, dropout=0.5).to(device)
 values.append(model(torch.ones(5, 2, 3, device=device))[0])
+class Noisy(torch.utils.data.Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, number):
+        return number + torch.rand(2)
+loader = torch.utils.data.DataLoader(Noisy(), 4, shuffle=True, num_workers=1)
+values += [batch.to(device) for batch in loader]
 json.dump([value.tolist() for value in values], open("draws.json", "w"))
 """
 
@@ -72,6 +79,7 @@ def test_portable_draws_give_the_cpus_numbers_on_the_device(replayed):
     # The script's own generator of the device has its seed in both records.
     assert findings["seed-calls"]["outcome"] == "pass"
     assert findings["seed-calls"]["reason"] == "2 seed calls"
+    # Shuffled batches of a worker process among them, with its own noise.
     (output,) = judged["outputs"]
     assert output["result"] in ("bit-identical", "within-tolerance")
 
