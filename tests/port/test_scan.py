@@ -16,6 +16,7 @@ from reprobundle.format.schema import schema_of
 from reprobundle.format.writer import Source, write_bundle
 from reprobundle.port.scan.scan import scan
 from reprobundle.port.scan.torch_names import QUIET
+from reprobundle.port.scan.versions import of_poetry
 from tests.port.corpus import CORPUS
 
 ROOT = Path(__file__).parents[2]
@@ -188,6 +189,57 @@ def test_examples_beside_a_package_are_aside_and_alone_they_block(tmp_path):
     (tmp_path / "pkg").mkdir()
     (tmp_path / "pkg/__init__.py").touch()
     assert standings(scan(tmp_path)) == {("examples/a.py", 2): "aside"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "standing"),
+    [
+        ("requirements.txt", "bitsandbytes\n", "check"),
+        ("requirements.txt", "bitsandbytes>=0.41\n", "check"),
+        ("requirements.txt", "bitsandbytes==0.50.2\n", "check"),
+        ("requirements.txt", "bitsandbytes==0.45.0\n", "blocker"),
+        ("requirements.txt", "bitsandbytes>=0.41,<0.49\n", "blocker"),
+        ("requirements.txt", "gptqmodel<1.4\n", "blocker"),
+        ("requirements.txt", "unsloth[mlx]>=2026.9.3\n", "check"),
+        ("environment.yml", "dependencies:\n  - bitsandbytes=0.45\n", "blocker"),
+        ("environment.yml", "dependencies:\n  - bitsandbytes\n", "check"),
+        (
+            "pyproject.toml",
+            '[tool.poetry.dependencies]\nunsloth = "^2024.1"\n',
+            "blocker",
+        ),
+        ("pyproject.toml", '[tool.poetry.dependencies]\nunsloth = "*"\n', "check"),
+        (
+            "pyproject.toml",
+            '[tool.poetry.dependencies]\nbitsandbytes = {version = "^0.45"}\n',
+            "blocker",
+        ),
+        ("a.py", "import bitsandbytes\n", "check"),
+    ],
+)
+def test_the_releases_that_may_come_decide(tmp_path, name, text, standing):
+    (tmp_path / name).write_text(text)
+    (found,) = scan(tmp_path).findings
+    assert (found.standing, found.line > 0) == (standing, True)
+    assert ("releases before" in found.because) == (standing == "blocker")
+
+
+@pytest.mark.parametrize(
+    ("poetry", "specifier"),
+    [
+        ("^0.45", ">=0.45,<0.46"),
+        ("^1.2.3", ">=1.2.3,<2"),
+        ("~1.2.3", ">=1.2.3,<1.3"),
+        ("~1", ">=1,<2"),
+        ("^0.0.3", ">=0.0.3,<0.0.4"),
+        ("1.5", "==1.5"),
+        ("*", ""),
+        (">=1,<2", ">=1,<2"),
+    ],
+)
+def test_versions_of_poetry_are_understood(poetry, specifier):
+    """As its documentation writes them out, "Dependency specification"."""
+    assert of_poetry(poetry) == specifier
 
 
 def test_what_waits_for_a_call_on_several_gpus_is_dual_track(tmp_path):

@@ -14,6 +14,7 @@ from reprobundle.format.scan_report import ScanFinding, Standing
 from reprobundle.port.scan.lock_graph import LockGraph
 from reprobundle.port.scan.packages import GPU_LABEL, Package, distribution
 from reprobundle.port.scan.sources import Source
+from reprobundle.port.scan.versions import of_poetry
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -89,9 +90,12 @@ def requirement_findings(
         name, marker, label = (match[1] if match else "", None, text)
         git = re.search(r"/([\w.-]+?)(\.git)?(@|#|$)", text)
         name = git[1] if git and "git+" in text else name
+        which = ""
     else:
-        name, marker, label = wanted.name, wanted.marker, str(wanted.specifier)
-    package = distribution(name) or (_GPU_BUILD if GPU_LABEL.search(label) else None)
+        name, marker, which = wanted.name, wanted.marker, str(wanted.specifier)
+        label = which
+    package = distribution(name, which)
+    package = package or (_GPU_BUILD if GPU_LABEL.search(label) else None)
     if package is None:
         return
     standing: Standing = package.standing
@@ -134,7 +138,9 @@ def project_file(source: Source) -> Iterator[ScanFinding | str]:
     for name, wanted in _table(poetry, "dependencies").items():
         is_optional = isinstance(wanted, dict) and wanted.get("optional")
         marker = wanted.get("markers", "") if isinstance(wanted, dict) else ""
-        text = f"{name} ; {marker}" if marker else name
+        version = wanted.get("version", "") if isinstance(wanted, dict) else wanted
+        which = of_poetry(version) if isinstance(version, str) else ""
+        text = f"{name}{which} ; {marker}" if marker else f"{name}{which}"
         extra = "an extra" if is_optional else ""
         line = _line(source, name)
         yield from requirement_findings(source, line, text, extra=extra)
@@ -171,7 +177,8 @@ def lock_file(source: Source) -> Iterator[ScanFinding | str]:
         else:
             standing, because = _by_marker(source, entry)
         line = _line(source, f'name = "{name}"')
-        package = distribution(name) or _NO_WHEEL
+        which = f"=={entry['version']}" if entry.get("version") else ""
+        package = distribution(name, which) or _NO_WHEEL
         yield _finding(source, line, name, package, standing=standing, because=because)
 
 

@@ -2,7 +2,7 @@
 
 The list is a judgement from the projects' own installation pages and the files they
 publish (state of December 2026); a package that is not in it is not claimed to work.
-Names are normalised (PEP 503).
+Names are normalised (PEP 503). What newer releases do otherwise stands in `NEWER`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from typing import NamedTuple
 
 from reprobundle.format.scan_report import Level, Standing
+from reprobundle.port.scan.versions import admits
 
 
 class Package(NamedTuple):
@@ -84,7 +85,13 @@ PACKAGES: dict[str, Package] = {
     "autoawq": _cuda_only(_QUANTISED),
     "awq": _cuda_only(_QUANTISED),
     "exllamav2": _cuda_only(_QUANTISED),
-    "vllm": _cuda_only("serve with another engine on a Mac"),
+    "vllm": Package(
+        "third-party",
+        "blocker",
+        "publishes no file for macOS; built from source it computes on the CPU there",
+        "serve with the plugin vllm-metal, which computes with MLX, or another engine",
+        replaceable=True,
+    ),
     "sglang": _cuda_only("serve with another engine on a Mac"),
     "causal-conv1d": _cuda_only(_PLAIN),
     "mamba-ssm": _cuda_only(_KERNEL, replaceable=False),
@@ -168,6 +175,35 @@ PACKAGES: dict[str, Package] = {
     ),
 }
 
+# Release from which another entry holds. Sources: the installation pages of
+# bitsandbytes 0.48 to 0.50 and its files (macOS 14 and newer from 0.49 on), its pull
+# request 1983; the notes of GPTQModel 1.4.2; issues 4 and 685 of unsloth.
+NEWER: dict[str, tuple[str, Package]] = {
+    "bitsandbytes": (
+        "0.49",
+        _check(
+            "installs on macOS 14 from 0.49 on; 4-bit and int8 layers run on MPS from "
+            "0.50 on, its 8-bit optimizers do not",
+            "require 0.50 or newer there, take an optimizer of torch, and compare the "
+            "numbers with those of CUDA",
+        ),
+    ),
+    "gptqmodel": (
+        "1.4.2",
+        _check(
+            "runs on MPS from 1.4.2 on, and is compiled at installation on macOS",
+            "compare the numbers with those of CUDA",
+        ),
+    ),
+    "unsloth": (
+        "2026.9",
+        _check(
+            "trains with MLX on a Mac from 2026.9 on (no GRPO), not with torch on MPS",
+            "use transformers and peft where the result has to be one of MPS",
+        ),
+    ),
+}
+
 # Names under which they are imported, where that is not the name itself.
 _IMPORTED = {
     "flash_attn_interface": "flash-attn-interface",
@@ -216,9 +252,24 @@ def normalised(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def distribution(name: str) -> Package | None:
-    """Return what is known of a distribution, or None."""
+def distribution(name: str, specifier: str = "") -> Package | None:
+    """Return what is known of a distribution, or None.
+
+    Args:
+        name: As written.
+        specifier: Which releases are wanted, as PEP 440 writes it; empty for any, and
+            the newest is then what comes.
+    """
     plain = normalised(name)
+    if plain in NEWER:
+        since, newer = NEWER[plain]
+        if admits(specifier, since):
+            return newer
+        older = PACKAGES[plain]
+        return older._replace(
+            because=f"releases before {since}: {older.because}",
+            remedy=f"let {since} or newer come, or {older.remedy}",
+        )
     if plain in PACKAGES:
         return PACKAGES[plain]
     return next(
@@ -236,7 +287,7 @@ def imported(module: str) -> tuple[str, Package] | None:
     for end in range(min(len(parts), 2), 0, -1):
         dotted = ".".join(parts[:end])
         name = _IMPORTED.get(dotted, dotted if end == 1 else "")
-        found = PACKAGES.get(normalised(name)) if name else None
+        found = distribution(name) if normalised(name) in PACKAGES else None
         if found is not None and not name.startswith(("cuda-", "nvidia-ml")):
             return name.replace("_", "-"), found
         if dotted in _IMPORTED and found is not None:
