@@ -32,7 +32,8 @@ _KEEPING = frozenset({"append", "extend", "add", "appendleft"})
 # Whoever has one of these methods called is a model.
 _OF_MODELS = frozenset({"parameters", "state_dict", "load_state_dict", "train", "eval"})
 # Without one of these nothing in a source has a graph that could be kept.
-_NEEDED = re.compile(rf"backward|\.\s*(?:{'|'.join(sorted(_OF_MODELS))})\b".encode())
+_CALLED = rf"\.\s*(?:{'|'.join(sorted(_OF_MODELS))})\b[\s\\)]*\("
+_NEEDED = (re.compile(rf"backward|{_CALLED}".encode()),)
 _STATES = re.compile(
     r"(h|c|hx|cx|hs|cs|mems?|memory|carry)\d?|\w*(hidden|state)\w*", re.IGNORECASE
 )
@@ -57,6 +58,8 @@ def hints(tree: ast.AST, name: str) -> Iterator[Remark]:
         name: What to call it.
     """
     models = _models(tree)
+    if not models and not backward_names(ast.walk(tree)):
+        return
     seen: set[tuple[str, int]] = set()
     for found in loops(tree):
         for kind, line, text in _of_loop(found, models):

@@ -25,7 +25,8 @@ UNSEEN = frozenset(
         "numpy.random.Generator",
     }
 )
-_NEEDED = re.compile(b"RandomState|Generator")
+# A name of numpy's is known by the import that gives it.
+_NEEDED = (re.compile(b"RandomState|Generator"), re.compile(b"numpy"))
 
 
 def unseen_in(folder: Path, names: Iterable[str]) -> tuple[Remark, ...]:
