@@ -184,6 +184,8 @@ def _verdict(report: ForecastReport, screen: Screen) -> list[Line]:
 
 def _not_asked(report: ForecastReport) -> str:
     there = ", ".join(_blockers(report)) or "nothing that was seen"
+    besides = _on_cpu(report)
+    there += f", and {besides}" * bool(besides)
     return (
         "UNKNOWN: this run asked for no MPS; had it, it would be blocked by "
         f"{there}. Write {{device}} where the command takes its device, such as "

@@ -161,6 +161,10 @@ def test_what_runs_on_the_cpu_blocks_nothing_and_is_no_success(faulty):
     shown = " ".join(render_forecast(report).split())
     assert "NO RUN ON MPS ALONE" in shown
     assert "1 operator runs on the CPU" in shown
+    unasked = msgspec.structs.replace(report, steered=False)
+    assert "blocked by nothing that was seen, and 1 operator runs on the CPU" in (
+        " ".join(render_forecast(unasked).split())
+    )
     plain = tuple(o for o in report.operators if o.place != "always-cpu")
     none = msgspec.structs.replace(report, operators=plain, exit_status=0)
     assert with_status(none, asked_memory=False).exit_status == 0

@@ -162,15 +162,14 @@ def is_wrong(one: ForecastKernel) -> bool:
 
 
 def on_cpu(report: ForecastReport) -> Iterator[str]:
-    """Yield the operators that run on the CPU of a Mac for certain, raising nothing.
+    """Yield the operators that run on the CPU of a Mac whatever is set.
 
-    They stop no run. But a run that touched the CPU is no result of MPS, so a forecast
-    with one of them never has status 0.
+    They raise nothing and stop no run. But a run that touched the CPU is no result of
+    MPS, so a forecast with one of them never has status 0.
     """
-    if report.steered:
-        for one in report.operators:
-            if one.place == "always-cpu":
-                yield one.operator
+    for one in report.operators:
+        if one.place == "always-cpu":
+            yield one.operator
     for kernel in report.kernels:
         if kernel.kind == "detour" and kernel.certainty == "certain":
             yield kernel.operator
