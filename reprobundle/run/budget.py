@@ -1,13 +1,14 @@
 """Keep the outputs of a run within a size: what does not fit is kept as a sample.
 
 Of arrays some elements are kept, of tables, JSON Lines, texts and logs some rows. JSON
-documents and notebooks are always kept whole: they have no rows.
+documents and notebooks are always kept whole: they have no rows, and a value without
+what stands around it is none. Where they do not fit, the record says so.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,12 +16,17 @@ import msgspec
 
 from reprobundle.errors import UnreadableOutputError
 from reprobundle.format.digests import digest_file
-from reprobundle.format.record import ContentMember, Output, Record
+from reprobundle.format.record import ContentMember, Output, Record, Remark
 from reprobundle.outputs.row_places import ROW_FORMATS, SAMPLE_BYTES
 from reprobundle.run.finished import Assembled
 
 OUTPUT_BUDGET_BYTES = 16 << 20
 
+# What its author can do about a large output that has no rows and no elements.
+_REMEDIES = {
+    "json": "write JSON Lines, whose rows can be sampled, ",
+    "notebook": "clear what is no result from the outputs of its cells, ",
+}
 _REDUCIBLE = frozenset({"arrays", "bytes"})
 
 
@@ -89,9 +95,14 @@ def within_budget(
         target = folder / f"sample.{number}"
         outputs.append(_reduce(output, content, budget, target))
         say(_told(output, outputs[-1]))
+    whole = [] if budget.never else list(_over_budget(outputs, budget.budget_bytes))
+    for remark in whole:
+        if remark.where not in reduced:
+            say(f"output {remark.where}: {remark.text}")
     record = msgspec.structs.replace(
         assembled.record,
         outputs=tuple(outputs),
+        remarks=(*assembled.record.remarks, *whole),
         members=_members(assembled.record.members, content),
     )
     return dataclasses.replace(assembled, record=record, content=content)
@@ -122,6 +133,25 @@ def _too_large(assembled: Assembled, budget: Budget) -> set[str]:
         if left < 0:
             reduced.add(name)
     return reduced
+
+
+def _over_budget(outputs: Iterable[Output], budget_bytes: int) -> Iterator[Remark]:
+    """Yield a remark for each large output that was kept whole and did not fit."""
+    kept = [output for output in outputs if output.stored == "here"]
+    if sum(output.size_bytes for output in kept) <= budget_bytes:
+        return
+    for output in kept:
+        if output.size_bytes > SAMPLE_BYTES:
+            remedy = _REMEDIES.get(output.format, "")
+            yield Remark(
+                id="output-over-budget",
+                severity="gap",
+                where=output.name,
+                text=f"{output.size_bytes:,} bytes of {output.format} were kept whole, "
+                f"as no sample can stand for them, and the outputs take more than "
+                f"--output-budget; {remedy}keep it with you by --hash-only, or raise "
+                "the budget",
+            )
 
 
 def _is_reducible(output: Output, budget: Budget) -> bool:

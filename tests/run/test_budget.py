@@ -175,6 +175,24 @@ def test_a_large_table_is_kept_as_rows_and_a_document_whole(large, tmp_path):
     ) in told
 
 
+def test_a_large_document_over_the_budget_is_told_with_a_remedy(large, tmp_path):
+    _, done, told = cut(large, tmp_path, 5 << 20)
+    (remark,) = done.record.remarks
+    assert (remark.id, remark.severity) == ("output-over-budget", "gap")
+    assert remark.where == "g.json"
+    assert "5,242,882 bytes of json were kept whole" in remark.text
+    assert "write JSON Lines" in remark.text
+    assert "--hash-only" in remark.text
+    assert f"output g.json: {remark.text}" in told
+
+
+@pytest.mark.parametrize("options", [{}, {"never": frozenset({"g.json"})}])
+def test_what_fits_and_what_a_replay_must_keep_is_not_told(large, tmp_path, options):
+    budget_bytes = 5 << 20 if options else 40 << 20
+    _, done, _ = cut(large, tmp_path, budget_bytes, **options)
+    assert done.record.remarks == large.record.remarks
+
+
 def test_a_replay_keeps_as_many_rows_as_its_reference(large, tmp_path):
     outputs, done, _ = cut(
         large,
