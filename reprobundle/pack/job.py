@@ -19,8 +19,18 @@ from reprobundle.errors import CommandFailedError, PackRefusedError
 from reprobundle.format.policy import Claim, Policy
 from reprobundle.format.record import STAND_IN, Command, LeftOutFile
 from reprobundle.format.writer import SealedBundle
-from reprobundle.pack.failure import judge_exit, last_line, nothing_to_compare
+from reprobundle.pack.failure import (
+    judge_exit,
+    last_line,
+    nothing_to_compare,
+)
 from reprobundle.pack.options import PackOptions
+from reprobundle.pack.own_variables import (
+    missing,
+    repeat_advice,
+    settled,
+    told_of_difference,
+)
 from reprobundle.pack.passes import PassName
 from reprobundle.pack.preparation import Prepared
 from reprobundle.pack.sealing import Sealing
@@ -31,6 +41,7 @@ from reprobundle.pack.withholding import (
     refuse_unknown,
 )
 from reprobundle.run.assemble import assemble
+from reprobundle.run.command import replay_base
 from reprobundle.run.execute import PassPlan, execute
 from reprobundle.run.finished import Assembled, FinishedRun
 from reprobundle.run.git_state import git_facts
@@ -115,8 +126,7 @@ class PackJob:
             raise PackRefusedError(
                 f"the repeat pass{of} ended with status {run.launched.exit_status}: "
                 f"{last_line(run)}",
-                advice="the bundle lacks something the command needs: name it with "
-                "--input, or stop after one pass with --passes measured",
+                advice=repeat_advice(missing([record])),
             )
         return self.assemble(run, role="repeat", claim=record.claim)
 
@@ -227,8 +237,13 @@ class PackJob:
         )
         if not any(repeats for _, repeats in runs):
             return
-        self.policy = widen(self.policy, comparisons)
         results = {comparison.result for comparison in comparisons}
+        names = missing(measured.record for measured, _ in runs)
+        if names and results != {"bit-identical"}:
+            # Not by chance, for all that is known: no noise to widen a tolerance by.
+            self.say(told_of_difference(names))
+        else:
+            self.policy = widen(self.policy, comparisons)
         self.repeatable = results <= {"bit-identical", "within-tolerance"}
 
     def withheld(self, runs: list[Assembled]) -> list[Assembled]:
@@ -236,7 +251,8 @@ class PackJob:
 
         This comes after all comparisons, which take the whole content.
         """
-        return [self.selected.withholding.results.applied(run) for run in runs]
+        runs = [self.selected.withholding.results.applied(run) for run in runs]
+        return [settled(run) for run in runs] if self.repeatable else runs
 
     def write(
         self, runs: list[Assembled], progress: Callable[[int], None] | None
@@ -316,7 +332,10 @@ class PackJob:
             withheld=self.selected.withheld,
             command=command,
             python=self.prepared.python,
-            base_environment=os.environ,
+            # The repeat pass has what a replay has: so it finds what that one lacks.
+            base_environment=(
+                replay_base(os.environ) if pass_name == "repeat" else os.environ
+            ),
             device=self.options.device,
             mapping=self.options.mapping,
             pass_name=pass_name,

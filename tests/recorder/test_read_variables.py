@@ -26,6 +26,9 @@ os.environ.get("OMP_NUM_THREADS")
 os.environ.setdefault("SET_HERE", "1")
 os.environ.get("SET_HERE")
 dict(os.environ.items()), os.environ.copy(), list(os.environ)
+for key in os.environ: os.environ[key] if key == "BY_KEY" else None
+dict(os.environ)
+{**os.environ}
 copy.deepcopy(os.environ)
 os.environ.pop("POPPED")
 try:
@@ -50,8 +53,11 @@ READ = {
     "DEFAULTED": "run.py:9",
     "EXPANDED": "run.py:10",
     "IN_A_MODULE": "helper.py:3",
-    "POPPED": "run.py:20",
+    "BY_KEY": "run.py:19",
+    "POPPED": "run.py:23",
 }
+# Each place that goes through all of them, without a name.
+COPIES = {"run.py:18", "run.py:19", "run.py:20", "run.py:21"}
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +74,34 @@ def run(launch: Launcher, files: dict[str, str]) -> Run:
 
 
 def test_each_name_is_told_once_with_the_place_that_read_it(run):
-    told = run.of(VariableEvent)
+    told = [event for event in run.of(VariableEvent) if event.name]
     places = {event.name: event.where.rpartition("/")[2] for event in told}
     assert places == READ
     assert len(told) == len(READ)
+    assert run.troubles() == []
+
+
+def test_each_place_that_takes_the_whole_environment_is_told_once(run):
+    places = [event.where for event in run.of(VariableEvent) if not event.name]
+    assert sorted(place.rpartition("/")[2] for place in places) == sorted(COPIES)
+
+
+def test_what_packages_read_is_told_but_not_what_they_copy_or_look_for_at_import(
+    launch,
+):
+    files = {
+        "run.py": "import sys; sys.path.insert(0, 'x/site-packages'); import tool\n"
+        "tool.settings()",
+        "x/site-packages/tool.py": "import os\n"
+        "NAMES = [name for name in os.environ if name.startswith('TOOL_')]\n"
+        "def settings():\n"
+        "    os.environ.copy()\n"
+        "    os.environ.get('TOOL_A')\n"
+        "    return {name: value for name, value in os.environ.items()}\n",
+    }
+    run = launch(["python", "run.py"], files, variables={"TOOL_A": "1"})
+    told = [(e.name, e.where.rpartition("/")[2]) for e in run.of(VariableEvent)]
+    assert told == [("TOOL_A", "tool.py:5"), ("", "tool.py:6")]
     assert run.troubles() == []
 
 

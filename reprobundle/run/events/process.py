@@ -50,10 +50,10 @@ class Network(Event, frozen=True, tag="network"):
 
 
 class VariableEvent(Event, frozen=True, tag="variable"):
-    """The user's code read a variable that this process had from its parent.
+    """The command read a variable that this process had from its parent.
 
     Sent once for each name; never with the value. Those whose values are recorded
-    (``env.*``) are left out.
+    (``env.*``) are left out. Without a name: all variables were gone through there.
     """
 
     name: str
