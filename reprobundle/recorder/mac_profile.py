@@ -6,8 +6,6 @@ also holds serial numbers; only the named keys are taken from it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from .facts import UnknownFactError
 from .jsontext import decode
 
@@ -100,13 +98,15 @@ def low_power_mode(run: Run) -> bool:
     raise UnknownFactError(message)
 
 
-class _Program(NamedTuple):
+class _Program:
     """Another program: its share of a CPU in percent, resident bytes, name and id."""
 
-    percent: float
-    size: int
-    name: str
-    pid: int
+    # No named tuple: `typing` loads `re` and `enum` before a project's own.
+    def __init__(self, *, percent: float, size: int, name: str, pid: int) -> None:
+        self.percent = percent
+        self.size = size
+        self.name = name
+        self.pid = pid
 
 
 class _Programs:
@@ -135,8 +135,9 @@ class _Programs:
         return self._found
 
     def running(self) -> list[str]:
-        busy = sorted(one for one in self._all() if one.percent >= _BUSY_PERCENT)
-        told = [self._told(one, f"{one.percent:.0f} %") for one in reversed(busy)]
+        busy = [one for one in self._all() if one.percent >= _BUSY_PERCENT]
+        busy.sort(key=lambda one: (one.percent, one.size), reverse=True)
+        told = [self._told(one, f"{one.percent:.0f} %") for one in busy]
         return told[:_MOST_NAMED]
 
     def large(self) -> list[str]:

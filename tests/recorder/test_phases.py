@@ -322,12 +322,15 @@ class Torch:
                 raise RuntimeError("device-side assert")
 
         self.version = SimpleNamespace(cuda="13.0", hip=None)
+        self._C = SimpleNamespace()
         self.initialized = False
         self.cuda = SimpleNamespace(
             is_initialized=lambda: self.initialized,
             is_current_stream_capturing=lambda: capturing,
             synchronize=synchronize,
             device_count=lambda: 2,
+            current_device=lambda: 0,
+            memory_reserved=lambda number: 0,
             memory_stats_as_nested_dict=lambda n: {
                 "allocated_bytes": {"all": {"current": 100 + n, "peak": 500}},
                 "reserved_bytes": {"all": {"current": 1000, "peak": 1000}},

@@ -9,8 +9,6 @@ torch 2.9 to 2.15 share and which ROCm's build words for HIP; the variables of N
 # ruff: noqa: ANN401 -- torch has no types here
 from __future__ import annotations
 
-import re
-
 from .obstacle import Obstacle
 
 TYPE_CHECKING = False
@@ -20,9 +18,10 @@ if TYPE_CHECKING:
     from .obstacle import Machine
 
 _HIDING = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
-_NO_DRIVER = re.compile(r"Found no \w+ driver")
-_OLD_DRIVER = re.compile(r"driver on your system is too old \(found version (\d+)\)")
-_NO_GPU = re.compile(r"No \w+ GPUs are available")
+# Compiled where torch is there and has loaded `re`: a project may have its own.
+_NO_DRIVER = r"Found no \w+ driver"
+_OLD_DRIVER = r"driver on your system is too old \(found version (\d+)\)"
+_NO_GPU = r"No \w+ GPUs are available"
 _MOST_TEXT = 200
 
 
@@ -58,14 +57,16 @@ def _words(torch: Any) -> str:
 
 
 def _of_driver(torch: Any, told: str) -> Obstacle | None:
-    if _NO_DRIVER.search(told):
+    import re
+
+    if re.search(_NO_DRIVER, told):
         return Obstacle(
             "no-cuda-driver",
             "torch finds no driver of a GPU",
             "install it, so that nvidia-smi lists the GPU (a container has to be given "
             "it), or use a machine that has one",
         )
-    old = _OLD_DRIVER.search(told)
+    old = re.search(_OLD_DRIVER, told)
     if old is None:
         return None
     return Obstacle(
@@ -94,8 +95,10 @@ def _hidden(machine: Machine) -> Obstacle | None:
 
 
 def _no_gpu(told: str) -> Obstacle:
+    import re
+
     remedy = "see nvidia-smi, or use a machine that has a GPU"
-    if told and not _NO_GPU.search(told):
+    if told and not re.search(_NO_GPU, told):
         cause = f"torch cannot start CUDA ({told[:_MOST_TEXT]})"
         return Obstacle("cuda-fails", cause, remedy)
     return Obstacle("no-cuda-gpu", "torch finds no GPU", remedy)
