@@ -47,6 +47,9 @@ class MappedClasses:
         """Attach to torch, which was just imported."""
         torch = self._torch
         replace(torch.amp.autocast_mode.autocast, "__init__", self._autocast)
+        for name in ("custom_fwd", "custom_bwd"):
+            replace(torch.amp, name, self._custom(name), torch.amp.autocast_mode)
+        replace(torch, "is_autocast_enabled", self._autocasts)
         scaler = getattr(torch.amp, "GradScaler", None)
         if scaler is not None:
             replace(scaler, "__init__", self._scaler)
@@ -76,6 +79,32 @@ class MappedClasses:
             original(context, device_type, dtype, enabled, cache_enabled)
 
         return initialise
+
+    def _custom(self, name: str) -> Callable[[Function], Function]:
+        """Map the decorators of own functions, which cast by the device's name."""
+        calls = self._calls
+
+        def make(original: Function) -> Function:
+            def decorate(
+                function: Any = None, *, device_type: Any, **named: Any
+            ) -> Any:
+                if self._names(device_type):
+                    calls.note(f"torch.amp.{name}", device_type)
+                    device_type = calls.target
+                return original(function, device_type=device_type, **named)
+
+            return decorate
+
+        return make
+
+    def _autocasts(self, original: Function) -> Function:
+        """Answer for the target, where `_autocast` has switched it on."""
+
+        def is_enabled(device_type: Any = "cuda") -> Any:
+            mapped = self._names(device_type)
+            return original(self._calls.target if mapped else device_type)
+
+        return is_enabled
 
     def _scaler(self, original: Function) -> Function:
         calls = self._calls

@@ -37,6 +37,21 @@ told["is_cuda"] = [leaf.is_cuda, host.is_cuda, (leaf + 1).is_cuda]
 told["pinned"] = host.pin_memory().tolist()
 with torch.autocast("cuda"):
     told["autocast"] = str((leaf @ leaf).dtype)
+    told["asked"] = [torch.is_autocast_enabled(), torch.is_autocast_enabled("cuda")]
+class Own(torch.autograd.Function):
+    @staticmethod
+    @torch.amp.custom_fwd(device_type="cuda", cast_inputs=torch.float32)
+    def forward(ctx, x):
+        told["inside"] = [str(x.dtype), torch.is_autocast_enabled("cuda")]
+        return x * 2
+    @staticmethod
+    @torch.amp.custom_bwd(device_type="cuda")
+    def backward(ctx, gradient):
+        told["backward"] = torch.is_autocast_enabled("cuda")
+        return gradient * 2
+with torch.autocast("cuda", dtype=torch.bfloat16):
+    Own.apply(leaf.bfloat16()).sum().backward()
+told["asked"].append(torch.is_autocast_enabled())
 torch.save(host, "x.pt")
 told["loaded"] = torch.load("x.pt", map_location="cuda:1").tolist()
 seen = []
@@ -198,6 +213,13 @@ def test_autocast_has_the_type_that_cuda_would_have(told):
     assert told["autocast"] == "torch.float16"
 
 
+def test_functions_of_the_scripts_own_cast_as_they_do_on_cuda(told):
+    assert told["asked"] == [True, True, False]
+    # As torch documents custom_fwd: cast, and without autocast inside.
+    assert told["inside"] == ["torch.float32", False]
+    assert told["backward"] is False
+
+
 def test_threads_checkpoints_and_pinned_memory_are_mapped_too(told):
     assert told["thread"] == [1.0, 1.0]
     assert told["loaded"] == [1.0, 1.0]
@@ -246,7 +268,7 @@ def test_each_call_is_told_with_its_place_and_count(mapped):
     last = {(e.call, e.asked, e.where.rpartition("/")[2]): e for e in events}
     assert last["Tensor.to", "cuda", "run.py:12"].became == "cpu"
     assert last["torch.device", "cuda:0", "run.py:8"].count == 1
-    assert last["torch.cuda.synchronize", "", "run.py:37"].count == 5
+    assert last["torch.cuda.synchronize", "", "run.py:52"].count == 5
     assert not mapped.troubles()
 
 
@@ -254,7 +276,7 @@ def test_what_only_cuda_has_ends_the_run_and_names_itself(mapped):
     (error,) = mapped.of(Error)
     assert mapped.status == 1
     assert error.message.startswith("torch.cuda.Stream has no counterpart on cpu: ")
-    assert error.where.endswith("run.py:39")
+    assert error.where.endswith("run.py:54")
     refused = [e for e in mapped.of(MappedEvent) if e.became == "refused"]
     assert [e.call for e in refused] == ["torch.cuda.Stream"]
 
