@@ -10,15 +10,19 @@ number: what runs for such a node in a backward pass is part of the layer's own.
 # ruff: noqa: ANN401 -- objects of the user's libraries pass through here
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from bisect import bisect_right
 
+from .callers import is_ours
 from .evidence import Observer
 from .replace import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
     from typing import Any
 
     from .operators import OperatorCall
@@ -43,6 +47,8 @@ _RECURRENT = {
         _LINEAR,
     ),
 }
+# Of torch/autograd/graph.py: what lies above it called the backward pass.
+_ENGINE = "_engine_run_backward"
 _PRODUCTS = frozenset({"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"})
 # Graphs of older steps are gone; their numbers are let go.
 _MOST_CALLS = 200_000
@@ -55,6 +61,7 @@ class WholeLayers(Observer):
 
     def __init__(self) -> None:
         self._torch: Any = None
+        self._folder = self._checkpoint = ""
         self._now = threading.local()
         # Nodes numbered from `_first` to before `_end` were made by one call each.
         self._first: list[int] = []
@@ -66,6 +73,8 @@ class WholeLayers(Observer):
         if not hasattr(torch.autograd, "_get_sequence_nr"):
             return
         self._torch = torch
+        self._folder = os.path.join(os.path.dirname(torch.__file__), "")
+        self._checkpoint = os.path.join(self._folder, "utils", "checkpoint.py")
         self._put(torch.nn.functional, "linear", _LINEAR)
         for name, parts in _RECURRENT.items():
             self._put(torch._VF, name, parts)
@@ -123,11 +132,29 @@ class WholeLayers(Observer):
         """
         if self._torch is None or call.operator._schema.name not in _PRODUCTS:
             return ""
+        layer: str = getattr(self._now, "layer", "")
+        if layer:
+            return layer
         node = self._torch._C._current_autograd_node()
-        if node is None:
-            return getattr(self._now, "layer", "")
+        if node is None or not self._runs_itself():
+            return ""
         number = node._sequence_nr()
         place = bisect_right(self._first, number) - 1
         if place >= 0 and number < self._end[place]:
             return self._backward[place]
-        return getattr(self._now, "layer", "")
+        return ""
+
+    def _runs_itself(self) -> bool:
+        """Tell whether a node runs its operators, and not Python that it called.
+
+        A checkpoint runs the forward pass again for the node that wants its tensors,
+        and hooks run in nodes as well.
+        """
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_code.co_name != _ENGINE:
+            name = frame.f_code.co_filename
+            is_torchs = name.startswith(self._folder) and name != self._checkpoint
+            if not (is_torchs or is_ours(name)):
+                return False
+            frame = frame.f_back
+        return True
