@@ -122,25 +122,34 @@ class Training:
         inside = 0
 
         def make(original: Function) -> Function:
-            def call(*given: Any, **named: Any) -> Any:
+            is_usual = _only_passes_on(original)
+
+            def call(module: Any, /, *arguments: Any, **named: Any) -> Any:
                 nonlocal inside
                 # The compiler must see nothing else of this function: reading a
-                # clock would break its graph. This is how the modules inside others
-                # go; a tuple is passed on as it is, an empty mapping costs a copy.
-                if is_compiling() or inside == get_ident():
-                    return original(*given, **named) if named else original(*given)
+                # clock would break its graph.
+                if is_compiling():
+                    return original(module, *arguments, **named)
+                if inside == get_ident():
+                    # The usual original has nothing to do but this: a module inside
+                    # another one costs no further call then.
+                    if is_usual and module._compiled_call_impl is None:
+                        if named:
+                            return module._call_impl(*arguments, **named)
+                        return module._call_impl(*arguments)
+                    return original(module, *arguments, **named)
                 calls.count += 1
                 if calls.count >= calls.look_at:
-                    before(given[0], given[1:], named)
+                    before(module, arguments, named)
                 if not begin():
-                    return original(*given, **named)
+                    return original(module, *arguments, **named)
                 inside = get_ident()
                 try:
-                    return original(*given, **named)
+                    return original(module, *arguments, **named)
                 finally:
                     inside = 0
                     end()
-                    count(given[1:], named)
+                    count(arguments, named)
                     if calls.count >= calls.sample_at:
                         after()
 
@@ -283,6 +292,16 @@ class Training:
         for look in list(self.on_batch):
             if not self._session.attempt("beginnings", look, iterator, batch):
                 self.on_batch.remove(look)
+
+
+def _only_passes_on(call: Any) -> bool:
+    """Tell whether ``Module.__call__`` is torch's, which chooses between two functions.
+
+    ``torch/nn/modules/module.py``, ``_wrapped_call_impl``, the same since torch 2.1.
+    """
+    code = getattr(call, "__code__", None)
+    found = (getattr(code, "co_name", ""), *getattr(code, "co_names", ()))
+    return found == ("_wrapped_call_impl", "_compiled_call_impl", "_call_impl")
 
 
 def _add_held(optimizer: Any, held: dict[str, int]) -> None:

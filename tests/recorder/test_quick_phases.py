@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reprobundle.recorder import phases
+from reprobundle.recorder import phases, training
 from reprobundle.recorder.devices import Devices
 from reprobundle.recorder.hardware.cuda import Cuda
 from reprobundle.recorder.phases import Clock
 from reprobundle.recorder.shapes import Shapes
+from reprobundle.recorder.training import Training
 
 NAMES = ("data", "forward", "backward", "optimizer")
 
@@ -225,3 +226,71 @@ def test_passes_inside_a_step_are_taken_from_its_time(time):
         one.end()
     totals = {phase["name"]: phase["total_ns"] for phase in one.totals()[0]["phases"]}
     assert totals == {"data": 0, "forward": 30, "backward": 0, "optimizer": 9}
+
+
+class Torchs:
+    """As ``torch.nn.Module`` passes a call on."""
+
+    _compiled_call_impl: Any = None
+
+    def _wrapped_call_impl(self, *arguments, **named):
+        if self._compiled_call_impl is not None:
+            return self._compiled_call_impl(*arguments, **named)
+        return self._call_impl(*arguments, **named)
+
+    def _call_impl(self, *arguments, **named):
+        return self.forward(*arguments, **named)
+
+    def forward(self, *arguments, **named):
+        return ("forward", arguments, named)
+
+
+def watched(call):
+    """Return a class of modules whose calls are watched, and the events' session."""
+    kind: Any = type(
+        "Module", (Torchs,), {"__call__": call, "parameters": lambda _: ()}
+    )
+    session: Any = Heard()
+    clock = Clock(session, lambda: "cpu")
+    clock.waits = False
+    state = SimpleNamespace(_get_tracing_state=lambda: True)
+    devices: Any = SimpleNamespace(note_tensors=lambda *_: None)
+    memory: Any = SimpleNamespace(sample=lambda *_, **__: None)
+    shapes: Any = SimpleNamespace(count=lambda *_: None)
+    torch: Any = SimpleNamespace(
+        compiler=SimpleNamespace(is_compiling=lambda: False),
+        nn=SimpleNamespace(Module=kind),
+        _C=state,
+    )
+    Training(session, clock, devices, memory, shapes)._watch_forward(torch)
+    return kind, clock, session
+
+
+def passing_on(self, *arguments, **named):
+    return ("own", Torchs._wrapped_call_impl(self, *arguments, **named))
+
+
+@pytest.mark.parametrize("call", [Torchs._wrapped_call_impl, passing_on])
+def test_modules_inside_others_are_called_as_without_us(call):
+    kind, clock, session = watched(call)
+    plain: Any = type("Plain", (Torchs,), {"__call__": call})
+
+    def called(base):
+        inner, compiled = base(), base()
+        compiled._compiled_call_impl = lambda *given, **named: ("fast", given, named)
+        outer = type("Outer", (base,), {})()
+        outer.forward = lambda x: [inner(x), inner(x, y=1), compiled(x, y=2)]
+        return outer(0)
+
+    assert called(kind) == called(plain)
+    clock.flush()
+    assert session.events[-1]["phases"][0]["count"] == 1
+
+
+@pytest.mark.torch
+def test_the_call_of_the_installed_torch_is_the_usual_one():
+    torch: Any = pytest.importorskip("torch")
+    call = torch.nn.Module.__call__
+    assert training._only_passes_on(getattr(call, "__wrapped__", call))
+    assert not training._only_passes_on(passing_on)
+    assert not training._only_passes_on(len)
