@@ -87,6 +87,7 @@ def _materials(
     from reprobundle.format.reader import open_bundle
     from reprobundle.report.issue import Materials
     from reprobundle.report.issue_script import script_of, stated_snippet, stderr_of
+    from reprobundle.report.issue_values import values_in
 
     with open_bundle(bundle) as opened:
         shown = stated_snippet(snippet) if snippet is not None else None
@@ -98,4 +99,5 @@ def _materials(
             expected=expected,
             inline=bundle_text(opened) if inline else "",
             part=opened.part,
+            values=values_in(opened, page),
         )

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from reprobundle.errors import LimitError
@@ -30,9 +31,8 @@ MOST_REPLAYS = 2
 SCREEN_LINES = 40
 # Where somebody's packages and copies lie is nobody's business, and long.
 _PACKAGES = re.compile(r"(?<=File \")[^\"\n]*/site-packages/")
-_STAGE = re.compile(
-    r"/[^\s'\"]*/reprobundle-(?:pack|replay)-[^/\s'\"]+/[^/\s'\"]+/project"
-)
+_WORD = re.compile(r"[^\s'\"]+")
+_STAGE = re.compile(r"/reprobundle-(?:pack|replay)-[^/]+/[^/]+/project")
 # As `split` calls the parts of a bundle.
 _PART_NAME = re.compile(r"\.part[12](?=\.rpb\.zip$)")
 # What is left for the script and the traceback must be worth reading.
@@ -48,6 +48,7 @@ class Materials(NamedTuple):
         expected: What should happen, in the user's words.
         inline: The bundle as text; empty to attach the file.
         part: Which part of a bundle the file is; None for a whole one.
+        values: What can be said of the values of documents and tables, by digest.
     """
 
     snippet: Snippet | None = None
@@ -55,6 +56,7 @@ class Materials(NamedTuple):
     expected: str = ""
     inline: str = ""
     part: Part | None = None
+    values: Mapping[str, str] = MappingProxyType({})
 
 
 def render_issue(page: Page, materials: Materials) -> str:
@@ -64,7 +66,7 @@ def render_issue(page: Page, materials: Materials) -> str:
         LimitError: The bundle as text leaves no room for the issue.
     """
     head = [_what(page), _reproduce_head(page, materials.snippet)]
-    middle = [_compared(page, materials.expected), _versions(page)]
+    middle = [_compared(page, materials), _versions(page)]
     tail = [_check(page, materials)]
     if materials.inline:
         tail.append(folded("The bundle as text", fenced(materials.inline, "text")))
@@ -135,13 +137,14 @@ def _script(snippet: Snippet | None, page: Page, room: int) -> str:
     return block
 
 
-def _compared(page: Page, expected: str) -> str:
+def _compared(page: Page, materials: Materials) -> str:
     """Return what was expected beside what was observed."""
     heading = "### Expected and observed"
     if not page.replays:
-        return f"{heading}\n\n{_alone(page, expected)}"
-    stated = f"Expected: {code(expected)}" if expected else ""
-    parts = [heading, stated, *map(_beside, _shown(page))]
+        return f"{heading}\n\n{_alone(page, materials)}"
+    stated = f"Expected: {code(materials.expected)}" if materials.expected else ""
+    runs = (_beside(one, materials.values) for one in _shown(page))
+    parts = [heading, stated, *runs]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -152,23 +155,27 @@ def _shown(page: Page) -> list[ReplayPage]:
     return (measured or read)[-MOST_REPLAYS:]
 
 
-def _alone(page: Page, expected: str) -> str:
+def _alone(page: Page, materials: Materials) -> str:
     """Return the one run that there is: nobody compared anything."""
     if page.reference is None:
         return "The run cannot be read."
     record = page.reference.record
     ends = "ends without an error" if record.outcome.error else "not stated"
-    rows = [("the command", code(expected or ends), _ending(record))]
-    rows += [(code(one.name), "", code(_summary(one))) for one in record.outputs][
-        :MOST_OUTPUTS
+    expected = code(materials.expected or ends)
+    rows = [("the command", expected, _ending(record))]
+    rows += [
+        (code(one.name), "", code(_summary(one, materials.values)))
+        for one in record.outputs[:MOST_OUTPUTS]
     ]
     note = "Nobody has run it again yet: nothing is compared."
     return f"{table(('', 'expected', 'observed'), rows)}\n\n{note}"
 
 
-def _summary(output: Output | None) -> str:
+def _summary(output: Output | None, values: Mapping[str, str]) -> str:
     if output is None:
         return ""
+    if output.blake3 in values:
+        return f"{output.format}, {values[output.blake3]}"
     arrays = list(map(_array, output.arrays[:2]))
     bad = sum(array.nan for array in output.arrays)
     shown = ", ".join([output.format, *arrays])
@@ -182,13 +189,13 @@ def _array(array: ArraySummary) -> str:
     return f"{known}, {text.number(array.minimum)} … {text.number(array.maximum)}"
 
 
-def _beside(one: ReplayPage) -> str:
+def _beside(one: ReplayPage, values: Mapping[str, str]) -> str:
     """Return the reference and one replay, row by row."""
     judgement = one.judgement
     columns = ("", _side(one, "expected"), _side(one, "observed"), "allowed", "result")
     shown = _worst_first(judgement)[:MOST_OUTPUTS]
     rows = [_ends(one)]
-    rows += [_output(output, one) for output in shown]
+    rows += [_output(output, one, values) for output in shown]
     hidden = len(judgement.outputs) - MOST_OUTPUTS
     more = f"\n\nand {text.plural(hidden, 'more output')}" if hidden > 0 else ""
     return table(columns, rows) + more
@@ -211,12 +218,14 @@ def _worst_first(judgement: Judgement) -> Sequence[OutputComparison]:
     return sorted(judgement.outputs, key=lambda output: output.result in good)
 
 
-def _output(output: OutputComparison, one: ReplayPage) -> tuple[str, ...]:
+def _output(
+    output: OutputComparison, one: ReplayPage, values: Mapping[str, str]
+) -> tuple[str, ...]:
     """Return one row: the worst place of an output, or what each side has."""
     worst = max(output.parts, key=_badness, default=None)
     if worst is None or not (worst.outside or worst.worst_index):
-        expected = _summary(_of_name(one.reference, output.name))
-        got = output.reason or _summary(_of_name(one.replay, output.name))
+        expected = _summary(_of_name(one.reference, output.name), values)
+        got = output.reason or _summary(_of_name(one.replay, output.name), values)
         return code(output.name), code(expected), code(got), "", code(output.result)
     inner = f"#{worst.name}" if worst.name else ""
     index = list(worst.worst_index) if worst.worst_index else ""
@@ -264,12 +273,25 @@ def _versions(page: Page) -> str:
 def _traceback(page: Page, errors: str, room: int) -> str:
     """Return the whole traceback of the run that failed, folded."""
     told = "\n".join(_tracebacks(page)) or ("" if _succeeded(page) else errors)
-    shown = _PACKAGES.sub("{site-packages}/", _STAGE.sub("{project}", told))
+    shown = _PACKAGES.sub("{site-packages}/", _WORD.sub(_without_stage, told))
     if not shown.strip() or room < LEAST_BYTES:
         return ""
     name = shlex.quote(page.report.file)
     whole = f"the whole: reprobundle cat {name} runs/1/record.json"
     return folded("Traceback", fenced(shortened(shown, room - 200, whole), "text"))
+
+
+def _without_stage(word: re.Match[str]) -> str:
+    """Return a path without the folder of the copy that was run.
+
+    The folder's own name is looked for first: to try each slash of a long path would
+    take minutes.
+    """
+    path = word[0]
+    ends = [found.end() for found in _STAGE.finditer(path)]
+    if not ends:
+        return path
+    return f"{path[: path.find('/')]}{{project}}{path[ends[-1] :]}"
 
 
 def _tracebacks(page: Page) -> Iterator[str]:

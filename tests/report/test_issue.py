@@ -7,7 +7,7 @@ import re
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from reprobundle.errors import LimitError
@@ -165,6 +165,8 @@ pieces = st.sampled_from(["x", "é", "\N{GRINNING FACE}", "`", "\n", "\u202e", "
     st.integers(0, 60_000),
     st.integers(0, 60_000),
 )
+# Slashes without an end, in which a folder's name was once looked for from each.
+@example(("x", "x", "</x>"), 0, 60_000, 0)
 def test_it_is_never_longer_than_an_issue(page, kinds, script, trace, inline):
     materials = Materials(
         snippet=Snippet("a.py", kinds[0] * script),
