@@ -50,6 +50,7 @@ NOT_BY_VECTOR: dict[str, str] = {
     "R-4.30": "It is about how much a reader gives out at once, not about a file.",
     "R-4.31": "It is about what a caller asks for, not about a file.",
     "R-4.32": "It is about the journal beside a file.",
+    "R-4.34": "A bundle with 1,001 replays has 2 MB.",
     "R-4.40": "It is about a text, and a vector is a file.",
     "R-4.42": "It is about two files together.",
     "R-6.1": "A document is stored as it is, so one above the limit has 64 MiB.",

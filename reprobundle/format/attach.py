@@ -21,7 +21,7 @@ from reprobundle.format.digests import digest_bytes
 from reprobundle.format.integrity import check_replay_digests
 from reprobundle.format.journal import journal_path, locked, undoable
 from reprobundle.format.names import check_names
-from reprobundle.format.pairing import RECORD_NAME, acceptance_name
+from reprobundle.format.pairing import RECORD_NAME, acceptance_name, check_attached
 from reprobundle.format.reader import (
     Bundle,
     ReplayFile,
@@ -33,6 +33,7 @@ from reprobundle.format.signature import LIMIT_BYTES, signature_name, subject_of
 from reprobundle.format.store import Planned, Source, store
 
 _PIECE_BYTES = 4 << 20
+_OLDER = "detach older replays"
 
 Tree = tuple[bytes, Iterable[Source]]
 """One replay: its ``record.json`` and its other files."""
@@ -63,6 +64,7 @@ def attach_replay(bundle_path: Path, record: bytes, sources: Iterable[Source]) -
         archive = _writer_behind(descriptor, bundle)
         planned = _plan_tree(record, sources)
         _check_count(len(bundle.entries) + len(planned))
+        check_attached(len(bundle.replay_ids) + 1, 0, _OLDER)
         with (
             explained(f"cannot attach to {str(bundle_path)!r}"),
             undoable(bundle_path, descriptor, archive.offset, bundle.anchor),
@@ -103,6 +105,7 @@ def attach_replay_file(bundle_path: Path, replay_path: Path) -> list[str]:
             _refuse_stranger(bundle, record, f"replay {id_[:12]}…")
         archive = _writer_behind(descriptor, bundle)
         _check_count(len(bundle.entries) + len(names))
+        check_attached(len(bundle.replay_ids) + len(new), 0, _OLDER)
         with (
             explained(f"cannot attach to {str(bundle_path)!r}"),
             undoable(bundle_path, descriptor, archive.offset, bundle.anchor),
@@ -138,6 +141,7 @@ def attach_acceptance(bundle_path: Path, document: bytes) -> str:
         _refuse_stranger(bundle, document, f"acceptance record {identifier[:12]}…")
         archive = _writer_behind(descriptor, bundle)
         _check_count(len(bundle.entries) + 1)
+        check_attached(0, len(bundle.acceptance_ids) + 1, "detach older ones")
         with (
             explained(f"cannot attach to {str(bundle_path)!r}"),
             undoable(bundle_path, descriptor, archive.offset, bundle.anchor),
@@ -271,6 +275,7 @@ def write_replay_file(
     planned = {digest_bytes(record): _plan_tree(record, tree) for record, tree in trees}
     if not planned:
         raise BadCallError("no replay to write")
+    check_attached(len(planned), 0, "write them to several files")
     with replacing(target, durable=durable) as descriptor:
         archive = ArchiveWriter(descriptor)
         for plans in planned.values():
@@ -327,7 +332,7 @@ def _refuse_stranger(bundle: Bundle, record: bytes, what: str) -> None:
 def _check_count(count: int) -> None:
     if count > limits.ENTRY_COUNT:
         message = f"{count:,} entries, at most {limits.ENTRY_COUNT:,} are read"
-        raise LimitError(message, rule="R-4.4", advice="detach older replays")
+        raise LimitError(message, rule="R-4.4", advice=_OLDER)
 
 
 def _writer_behind(descriptor: int, bundle: ReplayFile) -> ArchiveWriter:

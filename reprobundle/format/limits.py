@@ -9,6 +9,10 @@ MEMBER_COUNT = 100_000
 ENTRY_COUNT = 200_000
 """Sealed members and unsealed entries together."""
 
+REPLAY_COUNT = 1_000
+ACCEPTANCE_COUNT = 1_000
+"""Each is judged anew by every verification, and derived or compared for it."""
+
 CHUNK_BYTES = 4 << 20
 """Plain bytes in one chunk: the unit that is compressed, hashed and read alone."""
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from reprobundle.errors import BundleError, MissingMemberError, StructureError
+from reprobundle.errors import (
+    BundleError,
+    LimitError,
+    MissingMemberError,
+    StructureError,
+)
 from reprobundle.format import limits
 from reprobundle.format.archive import Entry
 from reprobundle.format.content import Content
@@ -68,6 +73,7 @@ def group_replays(entries: Sequence[Entry]) -> dict[str, tuple[str, ...]]:
         entries: The proven entries outside the seal.
 
     Raises:
+        LimitError: There are more of a kind than a verification judges.
         StructureError: An entry is no signature, no acceptance record and no part of a
             replay, or a replay is scattered, out of order or without its record.
     """
@@ -90,10 +96,31 @@ def group_replays(entries: Sequence[Entry]) -> dict[str, tuple[str, ...]]:
             groups[replay_id] = []
             last = replay_id
         groups[replay_id].append(entry.name)
+    check_attached(len(groups), sum(bool(acceptance_id(e.name)) for e in entries))
     for names in groups.values():
         if names[1:] != sorted(names[1:], key=str.encode):
             raise _wrong(names[0], "the files behind it are not sorted", "R-4.27")
     return {replay_id: tuple(names) for replay_id, names in groups.items()}
+
+
+def check_attached(replays: int, acceptances: int, advice: str = "") -> None:
+    """Refuse more replays or acceptance records than one file may hold.
+
+    Args:
+        replays: How many there are.
+        acceptances: How many acceptance records.
+        advice: What to do about it.
+
+    Raises:
+        LimitError: There are too many.
+    """
+    for kind, count, most in (
+        ("replays", replays, limits.REPLAY_COUNT),
+        ("acceptance records", acceptances, limits.ACCEPTANCE_COUNT),
+    ):
+        if count > most:
+            message = f"{count:,} {kind} are attached, the limit is {most:,}"
+            raise LimitError(message, rule="R-4.34", advice=advice)
 
 
 def record_id(name: str) -> str:

@@ -125,6 +125,10 @@ RULES: dict[str, str] = {
         "reprobundle, and named signatures/ID.DIGEST.sig: the BLAKE3 digest of what it "
         "signs, and the first 16 digits of its own."
     ),
+    "R-4.34": (
+        "At most 1,000 replays and 1,000 acceptance records lie in a file; a reader "
+        "counts them before it reads one."
+    ),
     "R-4.40": (
         "An inline text states name, bundle id, digest, size and number of lines, then "
         "each line with its number and a checksum of both; a reader refuses a text of "

@@ -28,6 +28,7 @@ from reprobundle.format.attach import (
 )
 from reprobundle.format.digests import digest_bytes
 from reprobundle.format.journal import journal_path
+from reprobundle.format.pairing import check_attached
 from reprobundle.format.reader import check_digests, open_bundle, open_replay_file
 from reprobundle.format.writer import Source, write_bundle
 
@@ -167,6 +168,38 @@ def test_more_entries_than_a_reader_takes_are_refused(small_path, monkeypatch):
     attach_replay(small_path, *TREES[0])
     with pytest.raises(LimitError, match="detach older replays"):
         attach_replay(small_path, *TREES[1])
+
+
+def test_more_replays_than_are_judged_are_refused(small_path, tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "REPLAY_COUNT", 1)
+    attach_replay(small_path, *TREES[0])
+    before = small_path.read_bytes()
+    refusal = (
+        r"2 replays are attached, the limit is 1 \[R-4\.34\]; detach older replays"
+    )
+    with pytest.raises(LimitError, match=refusal):
+        attach_replay(small_path, *TREES[1])
+    alone = tmp_path / "x.rpr.zip"
+    with pytest.raises(LimitError, match="write them to several files"):
+        write_replay_file(alone, TREES)
+    write_replay_file(alone, TREES[1:2])
+    with pytest.raises(LimitError, match=refusal):
+        attach_replay_file(small_path, alone)
+    assert small_path.read_bytes() == before
+
+
+def test_a_bundle_with_more_than_are_judged_is_not_read(small_path, monkeypatch):
+    attach_all(small_path)
+    monkeypatch.setattr(limits, "REPLAY_COUNT", 2)
+    with pytest.raises(LimitError, match="3 replays are attached, the limit is 2"):
+        open_bundle(small_path)
+
+
+def test_so_is_one_with_more_acceptance_records():
+    counted = limits.ACCEPTANCE_COUNT
+    check_attached(limits.REPLAY_COUNT, counted)
+    with pytest.raises(LimitError, match=r"1,001 acceptance records .* \[R-4\.34\]"):
+        check_attached(0, counted + 1)
 
 
 def test_a_bundle_behind_a_link_is_changed_in_its_place(small_path, tmp_path):

@@ -19,9 +19,11 @@ from tests.conformance.documents import (
     Document,
     Run,
     Story,
+    again,
     bundle_id,
     digest,
     replay_entries,
+    replayed,
     tolerance,
 )
 from tests.format.forge import CHUNK, Forged, ForgedBundle, build_zip
@@ -130,6 +132,11 @@ def _with_replay(story: Story, run: Run) -> bytes:
     bundle = story.forge()
     bundle.unsealed += replay_entries(bundle_id(bundle), run)
     return bundle.build()
+
+
+def replays(count: int) -> bytes:
+    """Return a bundle with that many replays that agree with the reference."""
+    return replayed(Story(), *[again()] * count).build()
 
 
 # --- outputs -------------------------------------------------------------------------

@@ -69,6 +69,7 @@ CASES = {
         lambda: bundles.policy(outputs=[{"match": "a" * 1_025, **RULE}], **SIGNED),
         "R-7.1",
     ),
+    "replays": (lambda: bundles.replays(1_001), "R-4.34"),
     "fields": (lambda: bundles.many_fields(1_001, 2), ""),
     "axes": (lambda: bundles.many_axes(30_000), ""),
     "unary header": (lambda: bundles.deep_header("-" * 60_000 + "1"), ""),
@@ -105,6 +106,7 @@ CASES = {
 
 FULL_SIZE = {
     "members": lambda: bundles.members(99_000),
+    "replays": lambda: bundles.replays(1_000),
     "zstd bomb": lambda: bundles.repeated(1_024),
     "lists": lambda: bundles.record(b'"z":[' + b"[]," * (20 << 20) + b"0]"),
     "facts": lambda: bundles.recorded(
