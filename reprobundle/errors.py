@@ -255,9 +255,11 @@ class BundleError(ReprobundleError):
     Attributes:
         rule: The number of the rule in spec.md that is broken, such as ``R-4.3``.
         where: The member, entry or byte position concerned.
+        file: Name of the file that could not be opened; empty if it is none of these.
     """
 
     exit_status = EXIT_BAD_BUNDLE
+    file = ""
 
     def __init__(
         self, message: str, *, rule: str, where: str = "", advice: str = ""

@@ -16,7 +16,7 @@ from importlib import import_module
 import click
 
 from reprobundle import __version__
-from reprobundle.errors import EXIT_BAD_CALL, ReprobundleError
+from reprobundle.errors import EXIT_BAD_CALL, BundleError, ReprobundleError
 
 # Verb: the module of this package that holds it. The help lists them in this order.
 VERBS = {
@@ -90,6 +90,12 @@ def _tell_job(error: ReprobundleError) -> None:
         report_result(error.exit_status, str(error))
 
 
+def _named(error: ReprobundleError) -> str:
+    """Return the line, with the file's name: `attach` and `join` take two of them."""
+    file = error.file if isinstance(error, BundleError) else ""
+    return f"{file}: {error}" if file and file not in str(error) else str(error)
+
+
 def run(arguments: list[str]) -> int:
     """Run the command line and return its exit status.
 
@@ -107,7 +113,7 @@ def run(arguments: list[str]) -> int:
     except ReprobundleError as error:
         from reprobundle.report.text import safe
 
-        click.echo(f"reprobundle: {safe(str(error))}", err=True)
+        click.echo(f"reprobundle: {safe(_named(error))}", err=True)
         _tell_job(error)
         return error.exit_status
     except KeyboardInterrupt:

@@ -396,6 +396,7 @@ def _open(
         if attempts > 1 and end_state(path) != seen:
             return _open(path, read, attempts=attempts - 1)
         explain_interrupted(path, error)
+        error.file = path.name
         raise
 
 

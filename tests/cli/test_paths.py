@@ -160,3 +160,14 @@ def test_what_is_no_text_is_not_called_minus(call, path, capsys, tmp_path, monke
         "output): name one; a text or, by join, a whole bundle goes there\n"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("call", [("attach", "{}", "text"), ("join", "{}", "text")])
+def test_of_two_files_the_one_that_is_no_bundle_is_named(
+    call, path, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text").write_text("hello")
+    more = ("-o", "x") if call[0] == "join" else ()
+    assert run([*(word.format(path) for word in call), *more]) == 21
+    assert capsys.readouterr().err == "reprobundle: text: no ZIP file [R-4.1]\n"
