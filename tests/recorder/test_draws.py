@@ -20,15 +20,19 @@ model = nn.Sequential(nn.Linear(20, 16), nn.BatchNorm1d(16), nn.Dropout(.3),
 lstm = nn.LSTM(3, 4, 2, dropout=.5)
 data = torch.utils.data.TensorDataset(torch.randn(32, 20), torch.randint(3, (32,)))
 loader = torch.utils.data.DataLoader(data, batch_size=8, shuffle=True)
-optimizer = torch.optim.SGD([*model.parameters(), *lstm.parameters()], lr=.1)
+weights = [*model.parameters(), *lstm.parameters()]
 made = torch.Generator().manual_seed(4)
 for x, y in loader:
-    optimizer.zero_grad()
+    for weight in weights:
+        weight.grad = None
     out, _ = lstm(model(x)[None])
     q = torch.randn(1, 2, 5, 4, generator=made)
     attended = F.scaled_dot_product_attention(q, q, q, dropout_p=.2)
     loss = F.cross_entropy(out[0], y) + attended.sum() * 1e-3
-    loss.backward(); optimizer.step()
+    loss.backward()
+    with torch.no_grad():
+        for weight in weights:
+            weight -= .1 * weight.grad
     print(loss.item().hex())
 print(torch.multinomial(torch.ones(4), 3).tolist(), torch.randperm(5).tolist())
 print(torch.empty(3).exponential_().tolist(), isinstance(made, torch.Generator))
