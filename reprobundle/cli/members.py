@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,26 @@ from reprobundle.cli.places import place_argument, reached
 
 if TYPE_CHECKING:
     from reprobundle.cli.places import Given
+
+
+@contextmanager
+def _members_asked_for() -> Iterator[None]:
+    """Tell a name that is in no list from a bundle that lacks what it lists.
+
+    Raises:
+        BadCallError: A member that was asked for is not in the bundle.
+    """
+    from reprobundle.errors import AbsentMemberError, BadCallError, MissingMemberError
+
+    try:
+        yield
+    except AbsentMemberError:
+        raise
+    except MissingMemberError as error:
+        if error.rule != "R-4.31":
+            raise
+        advice = "reprobundle inspect -v BUNDLE lists the members"
+        raise BadCallError(str(error), advice=advice) from error
 
 
 @click.command()
@@ -46,6 +68,7 @@ def extract(
 
     with (
         reached(bundle, download_limit, whole=not paths, override=override) as place,
+        _members_asked_for(),
         open_listing(place) as opened,
     ):
         wanted = tuple(paths) or None
@@ -68,6 +91,7 @@ def cat(*, bundle: Given, download_limit: int | None, path: str, override: str) 
 
     with (
         reached(bundle, download_limit, whole=False) as place,
+        _members_asked_for(),
         open_listing(place) as opened,
         opened.open(path) as stream,
     ):

@@ -171,3 +171,15 @@ def test_of_two_files_the_one_that_is_no_bundle_is_named(
     more = ("-o", "x") if call[0] == "join" else ()
     assert run([*(word.format(path) for word in call), *more]) == 21
     assert capsys.readouterr().err == "reprobundle: text: no ZIP file [R-4.1]\n"
+
+
+@pytest.mark.parametrize("verb", ["cat", "extract"])
+def test_a_member_that_is_not_listed_is_a_bad_call_and_no_bad_bundle(
+    verb, path, capsys, tmp_path
+):
+    more = ("--into", str(tmp_path / "x")) if verb == "extract" else ()
+    assert run([verb, str(path), "gone.txt", *more]) == 20
+    assert capsys.readouterr().err == (
+        "reprobundle: no member 'gone.txt' [R-4.31]; reprobundle inspect -v BUNDLE "
+        "lists the members\n"
+    )
