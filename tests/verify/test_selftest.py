@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -24,6 +25,7 @@ from tests.outputs import files
 from tests.outputs.pictures import png
 from tests.verify.builder import OUTPUTS, Bench, Run
 
+VECTORS = Path(__file__).parents[1] / "vectors"
 STEPPED = Phase(
     name="optimizer",
     count=8,
@@ -232,3 +234,18 @@ def test_values_of_a_checkpoint_are_altered_too(checkpoint_rows, name):
     row = checkpoint_rows[name]
     assert (row.result, row.copies) == ("caught", 1)
     assert "output-not-compared" not in row.reasons
+
+
+def test_outputs_of_plain_bytes_are_refused_by_digest_alone(tmp_path):
+    bench = Bench(tmp_path, reference=Run(outputs={"plot.png": PLOT}))
+    only = tuple(one for one in MUTATIONS if one.name == "by-digest-only")
+    (row,) = selftest(bench.pack().path, mutations=only).rows
+    assert (row.result, row.reasons) == ("caught", ("output-differs",))
+
+
+def test_a_bit_of_a_signature_is_refused_for_the_right_reason():
+    signed = VECTORS / "integrity" / "signature_without_subject" / "bundle.rpb.zip"
+    only = tuple(one for one in MUTATIONS if one.name == "flip-content")
+    (row,) = selftest(signed, mutations=only).rows
+    assert row.result == "caught", row
+    assert "signature-form" in row.reasons

@@ -21,7 +21,9 @@ _STRUCTURE = frozenset(
 )
 _CONTENT = frozenset({"member-digest", "container", "sealed-document"})
 # A flipped bit may lie in a replay that is attached.
-_ATTACHED = frozenset({"replay-name", "replay-record", "replay-members"})
+_ATTACHED = frozenset(
+    {"replay-name", "replay-record", "replay-members", "signature-form"}
+)
 
 
 def _entries(subject: Subject) -> tuple[Entry, ...]:
