@@ -68,7 +68,8 @@ def not_a_zip(start: bytes) -> NotABundleError:
         return NotABundleError(
             "the file starts as a ZIP file but its end is missing",
             rule="R-4.1",
-            advice="it was cut short; obtain it again",
+            advice="it was cut short: put the .journal that lay beside it there again, "
+            "or obtain it again",
         )
     for magic, what in _KNOWN_STARTS:
         if start.startswith(magic):

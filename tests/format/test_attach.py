@@ -300,6 +300,19 @@ def test_the_next_attach_first_undoes_what_was_cut_off(small_path):
     assert small_path.read_bytes() == original
 
 
+def test_a_bundle_copied_without_its_journal_names_it_and_is_read_with_it(small_path):
+    original = small_path.read_bytes()
+    attach_replay(small_path, *TREES[0])
+    cut_off(small_path, original)
+    kept = journal_path(small_path).read_bytes()
+    journal_path(small_path).unlink()
+    with pytest.raises(NotABundleError, match=r"put the \.journal that lay"):
+        open_bundle(small_path)
+    journal_path(small_path).write_bytes(kept)
+    with open_bundle(small_path) as bundle:
+        assert check_digests(bundle, deep=True) == []
+
+
 def cut_off(path, original):
     """Leave `path` as an attach that was stopped would."""
     from reprobundle.format.journal import _write_journal
