@@ -19,6 +19,7 @@ from reprobundle.format.rules import DOCUMENT_RULES, RULES
 from reprobundle.format.writer import write_bundle
 from reprobundle.verify.assessment.rules import RULES as ACCEPTANCE_RULES
 from reprobundle.verify.checks import CHECKS, ITEMS
+from reprobundle.verify.environment import NUMERIC_FACTS
 
 SPEC = Path(__file__).parents[1] / "spec.md"
 BLOCK = re.compile(r"<!-- (?P<name>[\w -]+) -->\n.*?<!-- end -->", re.DOTALL)
@@ -84,6 +85,14 @@ def _acceptance() -> Iterable[str]:
         yield f"| `{rule.name}` | {rule.choice} | {rule.says} |"
 
 
+def _numeric() -> Iterable[str]:
+    yield "| fact | counts between kinds of device | what a difference changes |"
+    yield "|---|---|---|"
+    for kind in NUMERIC_FACTS:
+        counts = "no" if kind.inherent else "yes"
+        yield f"| `{kind.pattern}` | {counts} | {kind.why} |"
+
+
 def _smallest() -> Iterable[str]:
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "smallest.rpb.zip"
@@ -111,6 +120,7 @@ TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "checks": _checks,
     "verdicts": _verdicts,
     "acceptance rules": _acceptance,
+    "numeric facts": _numeric,
     "smallest": _smallest,
     "record fields": field_tables.table,
 }
