@@ -219,6 +219,7 @@ def test_tokens_in_the_environment_are_not_recorded(project):
         "a.py",
         cwd=project,
         env={"HF_TOKEN": "hf_verysecretvalue"},
+        online=True,
     )
     assert done.status == 0, done.err
     with open_bundle(target) as bundle:

@@ -10,11 +10,18 @@ from tests.cli.conftest import reprobundle
 
 
 def refused(
-    project, *options, command=("python", "train.py"), status=20, name="x.rpb.zip"
+    project,
+    *options,
+    command=("python", "train.py"),
+    status=20,
+    name="x.rpb.zip",
+    online=False,
 ):
     target = project.parent / name
     done = reprobundle(
-        "pack", "-o", target, "-q", *options, "--", *command, cwd=project
+        *("pack", "-o", target, "-q", *options, "--", *command),
+        cwd=project,
+        online=online,
     )
     assert done.status == status, done.err
     assert not target.exists()
@@ -89,9 +96,9 @@ def test_a_fact_of_another_form_is_refused(project):
 
 
 def test_a_failing_command_writes_nothing(project):
-    line = refused(
-        project, command=("python", "-c", "raise ValueError('broken')"), status=22
-    )
+    # Online: nor does the resolving leave anything that was begun meanwhile.
+    command = ("python", "-c", "raise ValueError('broken')")
+    line = refused(project, command=command, status=22, online=True)
     assert "ended with status 1: ValueError: broken" in line
     assert "--expect-failure" in line
 

@@ -42,6 +42,7 @@ def planted(tmp_path_factory):
         home / "words.txt",
         cwd=project,
         env={"HOME": str(home), "USER": "alice", "LOGNAME": "alice"},
+        online=True,
     )
     assert done.status == 0, done.err
     return target, home, project

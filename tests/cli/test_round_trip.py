@@ -67,6 +67,7 @@ def test_packing_twice_gives_one_set_of_members_but_for_the_run(project, tmp_pat
             "python",
             "train.py",
             cwd=project,
+            online=True,
         )
         assert done.status == 0, done.err
         with open_bundle(target) as opened:
@@ -89,6 +90,7 @@ def test_the_project_itself_is_not_touched(project, tmp_path):
         "python",
         "train.py",
         cwd=project,
+        online=True,
     )
     assert {p: p.read_bytes() for p in project.rglob("*") if p.is_file()} == before
 

@@ -21,7 +21,7 @@ def packed(tmp_path_factory):
     target = tmp_path_factory.mktemp("bundle") / "small.rpb.zip"
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     options = ("--seed", "1", "--device", "cpu", "--passes", "measured", "-q", "--")
-    command = (*options, "python", "train.py", "{device}")
+    command = ("--offline", *options, "python", "train.py", "{device}")
     subprocess.run(
         [sys.executable, "-m", "reprobundle", "pack", "-o", target, *command],
         cwd=folder,

@@ -40,7 +40,7 @@ def judged(standin, tmp_path_factory):
     (folder / "project/train.py").write_text(SCRIPT)
     bundle = folder / "case.rpb.zip"
     packed = standin.call(
-        *("pack", "-o", bundle, "-q", "--passes", "measured,evidence"),
+        *("pack", "--offline", "-o", bundle, "-q", "--passes", "measured,evidence"),
         *("--device", "cpu", "--", "python", "train.py", "{device}"),
         cwd=folder / "project",
         plain=True,

@@ -50,8 +50,9 @@ def replayed(standin, tmp_path_factory):
     (folder / "project/train.py").write_text(DRAWS)
     bundle = folder / "draws.rpb.zip"
     done = standin.call(
-        *("pack", "-o", bundle, "-q", "--passes", "measured", "--rng", "portable"),
-        *("--device", "cpu", "--", "python", "train.py", "{device}"),
+        *("pack", "--offline", "-o", bundle, "-q", "--passes", "measured"),
+        *("--rng", "portable", "--device", "cpu", "--"),
+        *("python", "train.py", "{device}"),
         cwd=folder / "project",
         plain=True,
     )

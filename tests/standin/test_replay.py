@@ -87,8 +87,9 @@ def packed(standin, tmp_path_factory):
         bundle = folder / f"{case}.rpb.zip"
         if not bundle.exists():
             done = standin.call(
-                *("pack", "-o", bundle, "-q", "--passes", "measured", "--seed", "0"),
-                *("--device", "cpu", "--", "python", "train.py", "{device}", case),
+                *("pack", "--offline", "-o", bundle, "-q", "--passes", "measured"),
+                *("--seed", "0", "--device", "cpu", "--"),
+                *("python", "train.py", "{device}", case),
                 cwd=folder / "project",
                 plain=True,
             )

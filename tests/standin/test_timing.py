@@ -38,8 +38,8 @@ def timed(standin, tmp_path_factory):
     (folder / "project/train.py").write_text(TRAIN)
     bundle = folder / "timed.rpb.zip"
     done = standin.call(
-        *("pack", "-o", bundle, "-q", "--passes", "measured", "--device", "cpu"),
-        *("--seed", "0", "--", "python", "train.py", "{device}"),
+        *("pack", "--offline", "-o", bundle, "-q", "--passes", "measured"),
+        *("--device", "cpu", "--seed", "0", "--", "python", "train.py", "{device}"),
         cwd=folder / "project",
         plain=True,
     )
