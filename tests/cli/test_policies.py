@@ -167,12 +167,16 @@ def test_a_claim_that_its_own_run_does_not_meet_is_told_when_it_is_packed(tmp_pa
 def test_a_further_claim_is_repeated_and_its_end_judged(
     repeated, tmp_path, options, result, status
 ):
-    alone = ("--record", tmp_path / "mine.rpr.zip", "--json")
     runs = ("--claims", "long", "--repeat", "4", "--passes", "measured")
-    done = reprobundle("replay", repeated, "--yes", "-q", *runs, *options, *alone)
-    report = json.loads(done.out)
-    claims = {one["name"]: one for one in report["claims"]}
-    (end,) = claims["long"]["ends"]
+    # By chance four runs lie apart from four others once in 35 times; not twice.
+    for name in ("mine.rpr.zip", "again.rpr.zip"):
+        alone = ("--record", tmp_path / name, "--json")
+        done = reprobundle("replay", repeated, "--yes", "-q", *runs, *options, *alone)
+        report = json.loads(done.out)
+        claims = {one["name"]: one for one in report["claims"]}
+        (end,) = claims["long"]["ends"]
+        if end["result"] == result:
+            break
     assert (end["reference_runs"], end["replay_runs"]) == (4, 4)
     assert end["result"] == result
     assert claims["main"]["result"] == "NOT RUN"

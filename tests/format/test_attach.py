@@ -177,8 +177,9 @@ def test_more_replays_than_are_judged_are_refused(small_path, tmp_path, monkeypa
     refusal = (
         r"2 replays are attached, the limit is 1 \[R-4\.34\]; detach older replays"
     )
-    with pytest.raises(LimitError, match=refusal):
+    with pytest.raises(LimitError, match=refusal) as caught:
         attach_replay(small_path, *TREES[1])
+    assert caught.value.rule == "R-4.34"
     alone = tmp_path / "x.rpr.zip"
     with pytest.raises(LimitError, match="write them to several files"):
         write_replay_file(alone, TREES)
