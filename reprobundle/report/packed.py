@@ -14,6 +14,8 @@ from reprobundle.report.unread import left_out_words, unread_words
 from reprobundle.run.data_rules import encryption_hint, told
 
 LISTED = 12
+# Gaps about inputs: whoever packs can still do something about them.
+_TOLD_GAPS = frozenset({"programs-not-seen", "tool-files-left-out"})
 
 
 def render_packed(packed: Packed, screen: Screen | None = None) -> str:
@@ -40,13 +42,7 @@ def _told(packed: Packed) -> Iterator[tuple[str, str, Style]]:
         yield "truth", words, style
     for one in packed.counterparts:
         yield "beside", f"the same on {one.devices.requested}: {_ending(one)}", ""
-    for remark in record.remarks:
-        if remark.severity != "gap":
-            yield (
-                remark.severity,
-                _remark(remark),
-                "bad" if remark.severity == "failure" else "warn",
-            )
+    yield from _remarks(record)
     for words in packed.unmet:
         yield "claim", words, "warn"
     if packed.unread:
@@ -64,6 +60,13 @@ def _told(packed: Packed) -> Iterator[tuple[str, str, Style]]:
     members = text.plural(len(packed.sealed.members), "member")
     yield "wrote", f"{packed.path}  {size}, {members}", "strong"
     yield "id", packed.sealed.id, ""
+
+
+def _remarks(record: Record) -> Iterator[tuple[str, str, Style]]:
+    styles: dict[str, Style] = {"failure": "bad", "warning": "warn"}
+    for remark in record.remarks:
+        if remark.severity in styles or remark.id in _TOLD_GAPS:
+            yield remark.severity, _remark(remark), styles.get(remark.severity, "dim")
 
 
 def _ending(record: Record) -> str:

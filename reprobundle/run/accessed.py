@@ -35,19 +35,48 @@ SYSTEM_FOLDERS = tuple(
 # Folders that describe an installed package: part of the environment, no input.
 _OWN_PACKAGE = Path(__file__).resolve().parents[1]
 _PACKAGE_METADATA = frozenset({".dist-info", ".egg-info"})
-# Settings and caches of tools below the home folder.
-HOME_TOOL_FOLDERS = (
-    ".cache",
-    ".config",
-    ".local",
-    ".pyenv",
-    ".conda",
-    ".ipython",
-    ".jupyter",
-    ".matplotlib",
-    ".triton",
+# What tools keep for themselves below the home folder, and credentials. Anything else
+# there is an input: a name belongs here only if no result is computed from its content.
+HOME_TOOL_FILES = (
+    ".cache/fontconfig",
+    ".cache/huggingface/stored_tokens",
+    ".cache/huggingface/token",
+    ".cache/huggingface/xet",
+    ".cache/jedi",
+    ".cache/matplotlib",
+    ".cache/numba",
+    ".cache/parso",
+    ".cache/pip",
+    ".cache/reprobundle",
+    ".cache/torch/kernels",
+    ".cache/torch_extensions",
+    ".cache/uv",
+    ".conda/envs",
+    ".conda/pkgs",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/pip",
+    ".config/uv",
+    ".ipython/README",
+    ".ipython/profile_default/db",
+    ".ipython/profile_default/history.sqlite",
+    ".ipython/profile_default/history.sqlite-journal",
+    ".ipython/profile_default/log",
+    ".ipython/profile_default/pid",
+    ".ipython/profile_default/security",
+    ".ipython/profile_default/startup/README",
+    ".jupyter/migrated",
+    ".local/lib",
+    ".local/share/jupyter",
+    ".local/share/pipx",
+    ".local/share/uv",
+    ".pyenv/shims",
+    ".pyenv/versions",
+    ".triton/cache",
 )
-# Below them lie weights and data sets that were fetched earlier: inputs like any other.
+# matplotlib's list of fonts on macOS, with its version in the name.
+_FONT_LIST = ".matplotlib/fontlist-"
+# Weights and data sets that were fetched earlier: inputs, but for the bookkeeping.
 HOME_DATA_CACHES = (
     ".cache/huggingface/hub",
     ".cache/huggingface/datasets",
@@ -69,6 +98,7 @@ class Accesses:
         read_original: Absolute paths read in the original project instead of its copy.
         wrote_outside: Absolute paths written elsewhere.
         wrote_original: Absolute paths written in the original project.
+        left_out: Files of tools below the home folder that were read: no inputs.
     """
 
     read: set[str] = field(default_factory=set)
@@ -77,6 +107,7 @@ class Accesses:
     read_original: set[Path] = field(default_factory=set)
     wrote_outside: set[Path] = field(default_factory=set)
     wrote_original: set[Path] = field(default_factory=set)
+    left_out: set[Path] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -110,8 +141,12 @@ def accesses(files: tuple[EventFile, ...], places: Places) -> Accesses:
         if path.is_relative_to(places.scratch) or real.is_relative_to(places.scratch):
             if event.mode == "read":
                 result.read.add(_scratch_name(path, real, places.scratch))
-        elif not _is_machinery(real, places):
+        elif _is_machinery(real, places):
+            continue
+        elif not _is_of_a_tool(real, places):
             _sort_outside(result, event, real, places, wrote=wrote)
+        elif event.mode == "read" and event.path not in wrote and real.is_file():
+            result.left_out.add(real)
     return result
 
 
@@ -178,11 +213,20 @@ def _is_machinery(path: Path, places: Places) -> bool:
     if any(path.is_relative_to(folder) for folder in SYSTEM_FOLDERS):
         # The temporary folder lies below /var on macOS and is not the system's.
         return not _is_temporary(path)
-    home = Path.home()
-    if any(path.is_relative_to(home / name) for name in HOME_DATA_CACHES):
-        return not _CACHE_BOOKKEEPING.isdisjoint(path.parts)
-    if any(path.is_relative_to(home / name) for name in HOME_TOOL_FOLDERS):
-        return True
     return any(
         path.is_relative_to(Path(prefix)) for prefix in {sys.prefix, sys.base_prefix}
     )
+
+
+def _is_of_a_tool(path: Path, places: Places) -> bool:
+    """Tell whether a file below the home folder is a tool's own, by its name."""
+    home = Path.home()
+    if path in places.placed or not path.is_relative_to(home):
+        return False
+    if places.original is not None and path.is_relative_to(places.original):
+        return False
+    if any(path.is_relative_to(home / name) for name in HOME_DATA_CACHES):
+        return not _CACHE_BOOKKEEPING.isdisjoint(path.parts)
+    if path.relative_to(home).as_posix().startswith(_FONT_LIST):
+        return True
+    return any(path.is_relative_to(home / name) for name in HOME_TOOL_FILES)

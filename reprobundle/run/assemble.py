@@ -46,6 +46,7 @@ from reprobundle.run.randomness import randomness
 from reprobundle.run.shared_content import share_content
 from reprobundle.run.system_packages import package_facts
 from reprobundle.run.unseen_generators import unseen_in
+from reprobundle.run.unseen_programs import programs_not_seen
 
 
 def assemble(
@@ -144,6 +145,7 @@ def assemble(
                 run.hide,
                 seed=run.command.seed,
             ),
+            *programs_not_seen(files, run.launched, processes, run.command.argv),
             *_output_remarks(outputs, missing_metrics),
             *_missing_variables(run, files, role),
             *left_aside(run.places.scratch, run.staged),

@@ -51,6 +51,7 @@ def of_run(
         *limited(_failed_threads(files, launched)),
         *limited(_wrote_elsewhere(access)),
         *limited(_read_elsewhere(access)),
+        *_left_out(access),
         *limited(_network(files)),
         *limited(_without_end(processes, launched)),
         *limited(_incomplete_processes(files, processes)),
@@ -196,6 +197,20 @@ def _read_elsewhere(access: Accesses) -> Iterator[Remark]:
             severity="warning",
             where=_home(access.opened_as.get(path, path)),
             text="the run read a file outside the project",
+        )
+
+
+def _left_out(access: Accesses) -> Iterator[Remark]:
+    """Yield how many files of tools were read: no inputs, but said."""
+    if access.left_out:
+        folders = sorted({_home(path.parent) for path in access.left_out})
+        more = f" and {len(folders) - 3} more folders" if len(folders) > 3 else ""
+        yield Remark(
+            id="tool-files-left-out",
+            severity="gap",
+            where=f"{', '.join(folders[:3])}{more}",
+            text=f"files read: {len(access.left_out)}; they are a tool's own cache, "
+            "settings or credentials by their names, and are not recorded as inputs",
         )
 
 

@@ -96,7 +96,32 @@ def test_what_describes_an_installed_package_is_no_input(places, tmp_path):
 
 def test_tool_caches_in_the_home_folder_are_no_input(places, tmp_path):
     cached = file(tmp_path / "home", ".cache/matplotlib/fonts.json")
-    assert not sorted_opens(places, (cached, "read")).read_outside
+    seen = sorted_opens(places, (cached, "read"))
+    assert not seen.read_outside
+    assert seen.left_out == {cached}  # And said, never silent.
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".cache/mine/w.txt",
+        ".cache/huggingface_mine/b.bin",
+        ".cache/huggingface/accelerate/default_config.yaml",
+        ".cache/torch/checkpoints/w.pth",
+        ".config/mine.toml",
+        ".config/matplotlib/matplotlibrc",
+        ".local/share/mine/x.csv",
+        ".ipython/profile_default/startup/00.py",
+        ".triton/override/k.ttir",
+    ],
+)
+def test_whatever_else_lies_in_a_hidden_folder_of_the_home_is_an_input(
+    places, tmp_path, name
+):
+    mine = file(tmp_path / "home", name)
+    seen = sorted_opens(places, (mine, "read"))
+    assert seen.read_outside == {mine}
+    assert not seen.left_out
 
 
 @pytest.mark.parametrize(
