@@ -25,7 +25,8 @@ SPEC = Path(__file__).parents[1] / "spec.md"
 BLOCK = re.compile(r"<!-- (?P<name>[\w -]+) -->\n.*?<!-- end -->", re.DOTALL)
 
 MEANING = {
-    Verdict.BIT_IDENTICAL: "every output is equal bit for bit",
+    Verdict.BIT_IDENTICAL: "every output is equal bit for bit; "
+    "without any, the expected failure is the same",
     Verdict.WITHIN_TOLERANCE: "every output lies within the frozen tolerance",
     Verdict.INTACT: "only integrity and completeness were asked for, and hold",
     Verdict.NOT_REPRODUCED: "an output is outside, missing, or the run ended otherwise",

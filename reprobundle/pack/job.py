@@ -50,7 +50,9 @@ from reprobundle.run.own_words import also_for, portable_argv
 from reprobundle.run.restart import execute_restart
 from reprobundle.run.stand_ins import stand_in_plan, stand_in_remarks, with_remarks
 from reprobundle.verify.compare import compare_records
+from reprobundle.verify.content import on_disk
 from reprobundle.verify.defaults import widen
+from reprobundle.verify.restart import Restarted, Resumed, resumed
 
 Say = Callable[[str], None]
 Role = Literal[
@@ -76,6 +78,7 @@ class PackJob:
         self.say = say
         self.selected = Selected()
         self.repeatable: bool | None = None
+        self.resumed: Resumed | None = None
         self.kept_draws: dict[tuple[str, ...], Path] = {}
 
     def measured_pass(self) -> Assembled:
@@ -207,6 +210,20 @@ class PackJob:
                 "or name the command that does with --resume-command",
             )
         return self.assemble(run, role="restart")
+
+    def judge_restart(self, straight: Assembled, run: Assembled) -> None:
+        """Compare the resumed run with the reference, under the settled policy."""
+        self.resumed = resumed(
+            Restarted(
+                where="restart",
+                record=run.record,
+                content=on_disk(run.record, run.content),
+                straight=straight.record,
+                straight_content=on_disk(straight.record, straight.content),
+                is_sealed=True,
+            ),
+            self.policy,
+        )
 
     def truth_pass(self) -> Assembled:
         """Run the command on the CPU in float64; a failure of it is recorded too."""

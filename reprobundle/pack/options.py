@@ -14,6 +14,7 @@ from reprobundle.pack.passes import PassName
 from reprobundle.run.budget import OUTPUT_BUDGET_BYTES
 from reprobundle.run.device_facts import DeviceMapping
 from reprobundle.run.finished import OUTPUT_LIMIT_BYTES
+from reprobundle.verify.restart import Resumed
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,8 @@ class Packed:
         repeats: Records of the repeat passes; empty if none was made.
         truth: Record of the float64 run, or None if it was not made.
         counterparts: Records of the run on each further device.
+        resumed: How the stopped and resumed run compares with the reference; None if
+            that was not asked for.
         repeatable: Whether all agree under the policy; None if there is no repeat.
         unread: Project files that are in the bundle, and nothing was seen to read them.
         excluded: Files that are not in the bundle because the author said so.
@@ -122,5 +125,6 @@ class Packed:
     unread: tuple[str, ...] = ()
     truth: Record | None = None
     counterparts: tuple[Record, ...] = ()
+    resumed: Resumed | None = None
     data: DataRules | None = None
     unmet: tuple[str, ...] = ()

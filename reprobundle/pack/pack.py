@@ -87,6 +87,7 @@ def _packed(
             if record.pass_name == "measured"
         ),
         truth=next(iter(_of_role(runs, "truth")), None),
+        resumed=job.resumed,
         repeatable=job.repeatable,
         unmet=unmet,
         unread=_unread(sealed, runs),
@@ -112,14 +113,16 @@ def _made(
     repeated = [(one, _of_claim(further, one)) for one in claims]
     claims += job.stand_in_pass()
     runs = [reference, *repeats, *claims, *further, *traced]
-    if "restart" in options.passes:
-        runs.append(job.restart_pass())
+    restarts = [job.restart_pass()] if "restart" in options.passes else []
+    runs += restarts
     if "truth" in options.passes:
         runs.append(job.truth_pass())
     elsewhere = counterpart_passes(job)
     job.settle_policy(
         [(reference, repeats), *repeated, *map(_repeated, elsewhere)],
     )
+    for restart in restarts:
+        job.judge_restart(reference, restart)
     runs += [run for passes in elsewhere for run in passes]
     # Somebody may have attached a replay to it while the passes ran.
     refuse_overwriting(options.output, force=options.force)
@@ -169,3 +172,13 @@ def _check_call(options: PackOptions) -> None:
             f"a bundle's name ends in .rpb.zip, got {options.output.name!r}",
             advice=f"use -o {options.output.name}.rpb.zip",
         )
+    if not options.output.parent.exists():
+        raise BadCallError(
+            f"folder {str(options.output.parent)!r} of -o does not exist",
+            advice="make it, or choose another one",
+        )
+    for path in options.inputs:
+        if not (options.working_directory / path).exists():
+            raise BadCallError(
+                f"input {str(path)!r} does not exist", advice="check the --input path"
+            )

@@ -68,6 +68,21 @@ def _end(one: EndResult) -> str:
     return f"{one.metric} ends {said[one.result]}, {end_words(one)}"
 
 
+def failure_words(report: Report) -> str:
+    """Return what a good verdict rests on where an error is the only result.
+
+    No bit of an output was compared there; nothing is said of any other report.
+    """
+    if report.exit_status or not report.judgements:
+        return ""
+    alone = all(
+        not any(not output.excluded for output in one.outputs)
+        and any(found.id == "same-failure" for found in one.findings)
+        for one in report.judgements
+    )
+    return "the expected failure only: there is no output to compare" if alone else ""
+
+
 def opinion_words(opinion: SecondOpinion) -> str:
     """Return the verdict under the verifier's policy, in one sentence."""
     by = f" by {opinion.author}" if opinion.author else ""

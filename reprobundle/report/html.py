@@ -42,6 +42,7 @@ from reprobundle.report.cited import citation_rows
 from reprobundle.report.concluded import (
     CLAIM_COLUMNS,
     claim_cells,
+    failure_words,
     opinion_words,
     told_claims,
 )
@@ -145,6 +146,7 @@ def _environment() -> Environment:
         experiment_command=experiment_command,
         experiment_note=EXPERIMENT_NOTE,
         figures=figures,
+        failure_words=failure_words,
         largest=_largest,
         most_reasons=MOST_REASONS,
         mark=lambda output: _SIGNS[_OUTCOME_OF_RESULT[output.result]],

@@ -17,6 +17,7 @@ from reprobundle.report.cited import citation_rows
 from reprobundle.report.concluded import (
     CLAIM_COLUMNS,
     claim_cells,
+    failure_words,
     opinion_words,
     told_claims,
 )
@@ -90,6 +91,8 @@ def _facts(page: Page) -> str:
         rows.append(("reference", code(machine(record))))
     sides = [one.replay for one in page.replays if one.replay is not None]
     rows += [("replay", code(machine(side.record))) for side in sides]
+    if failure_words(report):
+        rows.append(("compared", failure_words(report)))
     unchecked = ", ".join(map(code, report.not_checked))
     rows += [(name, address(said)) for name, said in citation_rows(page.citation)]
     rows += [(name, words(said)) for name, said in signed_rows(report)]

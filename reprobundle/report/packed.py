@@ -12,6 +12,8 @@ from reprobundle.report.layout import paragraph, unbroken
 from reprobundle.report.screen import Line, Screen, Style
 from reprobundle.report.unread import left_out_words, unread_words
 from reprobundle.run.data_rules import encryption_hint, told
+from reprobundle.verify.ending import check_ending
+from reprobundle.verify.restart import Resumed
 
 LISTED = 12
 # Gaps about inputs: whoever packs can still do something about them.
@@ -36,10 +38,7 @@ def _told(packed: Packed) -> Iterator[tuple[str, str, Style]]:
     yield from _listed("output", [_output(output) for output in record.outputs])
     yield "seeds", _seeds(record), ""
     yield "environment", _environment(record), ""
-    yield "repeat", _repeat(packed), "good" if packed.repeatable else "warn"
-    if packed.truth is not None:
-        words, style = _truth(packed.truth)
-        yield "truth", words, style
+    yield from _passes(packed)
     for one in packed.counterparts:
         yield "beside", f"the same on {one.devices.requested}: {_ending(one)}", ""
     yield from _remarks(record)
@@ -67,6 +66,18 @@ def _remarks(record: Record) -> Iterator[tuple[str, str, Style]]:
     for remark in record.remarks:
         if remark.severity in styles or remark.id in _TOLD_GAPS:
             yield remark.severity, _remark(remark), styles.get(remark.severity, "dim")
+
+
+def _passes(packed: Packed) -> Iterator[tuple[str, str, Style]]:
+    """Yield what the passes after the measured one showed."""
+    is_good = packed.repeatable and not _other_failure(packed)
+    yield "repeat", _repeat(packed), "good" if is_good else "warn"
+    if packed.resumed is not None:
+        words, style = _restart(packed.resumed)
+        yield "restart", words, style
+    if packed.truth is not None:
+        words, style = _truth(packed.truth)
+        yield "truth", words, style
 
 
 def _ending(record: Record) -> str:
@@ -145,6 +156,12 @@ def _repeat(packed: Packed) -> str:
         return "not checked: the repeat pass was left out"
     if not packed.repeatable:
         return "NOT REPEATABLE on this machine: two runs differ beyond the tolerance"
+    if packed.reference.outcome.expected_failure:
+        other = _other_failure(packed)
+        if other:
+            return f"NOT THE SAME FAILURE in a second run: {other}"
+        if not packed.reference.outputs:
+            return "same failure; there is no output to compare"
     same = {output.name: output.blake3 for output in packed.reference.outputs}
     outputs = packed.repeats[0].outputs
     equal = sum(
@@ -157,6 +174,33 @@ def _repeat(packed: Packed) -> str:
     return (
         f"{equal} of {text.plural(len(outputs), 'output')} bit-identical{among}{rest}"
     )
+
+
+def _other_failure(packed: Packed) -> str:
+    """Return in what a repeat did not end as the reference did; nothing if it did."""
+    found = (
+        one
+        for repeat in packed.repeats
+        for one in check_ending(packed.reference, repeat)
+        if one.outcome != "pass"
+    )
+    return next((one.reason for one in found), "")
+
+
+def _restart(done: Resumed) -> tuple[str, Style]:
+    """Return what came of the stop and the resume."""
+    if done.unmade:
+        return f"not checked: {done.unmade}", "warn"
+    if done.failed:
+        return f"DIFFERS from the straight run: {done.failed}", "warn"
+    count = text.plural(len(done.outputs), "output")
+    if done.differing:
+        names = ", ".join(one.name for one in done.differing[:LISTED])
+        share = f"{len(done.differing)} of {count}"
+        return f"DIFFERS from the straight run in {share}: {names}", "warn"
+    exact = all(one.result == "bit-identical" for one in done.outputs)
+    how = "bit-identical" if exact else "within tolerance"
+    return f"agrees with the straight run: {count} {how}", "good"
 
 
 def _digest(record: Record, name: str) -> str:

@@ -20,6 +20,7 @@ from reprobundle.report.accepted_markdown import (
     assessment_block,
     checklist_blocks,
 )
+from reprobundle.report.concluded import failure_words
 from reprobundle.report.markdown import limited, render_markdown
 from reprobundle.report.markdown_text import address, code, table, words
 from reprobundle.report.page import Page
@@ -96,7 +97,9 @@ def render_style(page: Page, style: str) -> str:
 def _verdict(page: Page) -> str:
     report = page.report
     why = "".join(f"\n- {words(reason)}" for reason in report.reasons[:12])
-    return f"**{report.verdict}** (exit {report.exit_status}){why}"
+    alone = failure_words(report)
+    compared = f"\n- compared: {alone}" if alone else ""
+    return f"**{report.verdict}** (exit {report.exit_status}){compared}{why}"
 
 
 def _checklist(page: Page) -> Iterator[str]:

@@ -23,7 +23,12 @@ from reprobundle.report.checked import (
     check_lines,
     replay_check_lines,
 )
-from reprobundle.report.concluded import claim_cells, opinion_words, told_claims
+from reprobundle.report.concluded import (
+    claim_cells,
+    failure_words,
+    opinion_words,
+    told_claims,
+)
 from reprobundle.report.early import heading_lines
 from reprobundle.report.layout import (
     BLANK,
@@ -213,6 +218,7 @@ def _conclusion(report: Report, screen: Screen, *, verbose: bool) -> list[Line]:
         *_claims(report, screen),
         *_second_opinion(report.second_opinion, screen, verbose=verbose),
         *_signed(report, screen, verbose=verbose),
+        *_failure_only(report, screen),
         _verdict(report),
     ]
 
@@ -249,6 +255,11 @@ def _signed(report: Report, screen: Screen, *, verbose: bool) -> list[Line]:
     for name, words in signed_rows(report):
         lines += paragraph(screen, name, words, whole=verbose)
     return lines
+
+
+def _failure_only(report: Report, screen: Screen) -> list[Line]:
+    said = failure_words(report)
+    return paragraph(screen, "compared", said, whole=True) if said else []
 
 
 def _verdict(report: Report) -> Line:

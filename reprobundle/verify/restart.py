@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from reprobundle.format.findings import CheckOutcome, Finding, OutputComparison
+from reprobundle.format.policy import Policy
 from reprobundle.format.record import Output, Record
 from reprobundle.verify.checks import finding
 from reprobundle.verify.content import Content
@@ -38,6 +39,55 @@ class Restarted(NamedTuple):
     is_sealed: bool
 
 
+class Resumed(NamedTuple):
+    """What came of a stop and a resume.
+
+    Attributes:
+        unmade: Why nothing is known about it; empty if something is.
+        failed: How the resumed run ended otherwise than the straight one, or empty.
+        outputs: How each output that is judged stands to that of the straight run.
+    """
+
+    unmade: str = ""
+    failed: str = ""
+    outputs: tuple[OutputComparison, ...] = ()
+
+    @property
+    def differing(self) -> tuple[OutputComparison, ...]:
+        """Outputs that are not as straight through, or could not be compared."""
+        return tuple(one for one in self.outputs if one.result not in _GOOD)
+
+
+def resumed(one: Restarted, policy: Policy) -> Resumed:
+    """Compare a resumed run with the straight one.
+
+    Args:
+        one: Both runs.
+        policy: The policy to compare under.
+    """
+    from reprobundle.verify.compare import compare_outputs
+
+    unmade = _not_made(one)
+    if unmade:
+        return Resumed(unmade=unmade)
+    status = one.record.outcome.exit_status
+    if status != one.straight.outcome.exit_status:
+        error = one.record.outcome.error
+        text = f": {error.type}: {error.message}" if error else ""
+        reason = f"the resumed run ended with status {status}{text}"[:300]
+        return Resumed(failed=reason)
+    records = comparable(one.straight, one.record)
+    comparisons = compare_outputs(
+        *records, one.straight_content, one.content, policy=policy
+    )
+    judged = tuple(item for item in comparisons if not item.excluded)
+    if not judged:
+        return Resumed(
+            unmade="the resumed run has no output to compare with the straight one"
+        )
+    return Resumed(outputs=judged)
+
+
 def check_restart(sealed: Sealed, restarts: Sequence[Restarted]) -> Iterator[Finding]:
     """Yield the findings of V22.
 
@@ -50,17 +100,7 @@ def check_restart(sealed: Sealed, restarts: Sequence[Restarted]) -> Iterator[Fin
         return
     yield finding("restart-asked", "pass", f"{len(restarts)} restart passes")
     for one in restarts:
-        problem = _not_made(one)
-        if problem:
-            yield finding(
-                "restart-made",
-                "not-checked",
-                problem,
-                where=one.where,
-                advice="name the command that resumes with --resume-command",
-            )
-        else:
-            yield from _compared(sealed, one)
+        yield from _told(one, resumed(one, sealed.policy))
 
 
 def _not_asked(reference: Record) -> Finding:
@@ -96,35 +136,26 @@ def _not_made(one: Restarted) -> str:
     return ""
 
 
-def _compared(sealed: Sealed, one: Restarted) -> Iterator[Finding]:
-    from reprobundle.verify.compare import compare_outputs
-
+def _told(one: Restarted, done: Resumed) -> Iterator[Finding]:
     bad: CheckOutcome = "warn" if one.is_sealed else "fail"
-    status = one.record.outcome.exit_status
-    if status != one.straight.outcome.exit_status:
-        error = one.record.outcome.error
-        text = f": {error.type}: {error.message}" if error else ""
-        reason = f"the resumed run ended with status {status}{text}"[:300]
-        yield finding("restart-differs", bad, reason, where=one.where)
-        return
-    straight, resumed = comparable(one.straight, one.record)
-    comparisons = compare_outputs(
-        straight, resumed, one.straight_content, one.content, policy=sealed.policy
-    )
-    judged = [item for item in comparisons if not item.excluded]
-    if not judged:
-        reason = "the resumed run has no output to compare with the straight one"
-        yield finding("restart-made", "not-checked", reason, where=one.where)
-        return
-    yield from _results(one, judged, bad)
+    if done.unmade:
+        yield finding(
+            "restart-made",
+            "not-checked",
+            done.unmade,
+            where=one.where,
+            advice="name the command that resumes with --resume-command",
+        )
+    elif done.failed:
+        yield finding("restart-differs", bad, done.failed, where=one.where)
+    else:
+        yield from _results(one, done, bad)
 
 
-def _results(
-    one: Restarted, judged: Sequence[OutputComparison], bad: CheckOutcome
-) -> Iterator[Finding]:
+def _results(one: Restarted, done: Resumed, bad: CheckOutcome) -> Iterator[Finding]:
+    judged = done.outputs
     restart = one.record.restart
-    differing = [item for item in judged if item.result not in _GOOD]
-    for item in differing:
+    for item in done.differing:
         yield finding(
             "restart-differs",
             "not-checked" if item.result == "not-compared" else bad,
@@ -133,7 +164,7 @@ def _results(
             where=f"{one.where}, {item.name}",
             advice="save and restore every generator state and the place in the data",
         )
-    if not differing and restart is not None:
+    if not done.differing and restart is not None:
         exact = all(item.result == "bit-identical" for item in judged)
         yield finding(
             "restart-differs",

@@ -113,6 +113,18 @@ def test_an_input_that_does_not_exist_is_named(project):
     assert "data/gone.csv' does not exist" in line
 
 
+@pytest.mark.parametrize("options", [("--input", "/nonexist"), ("-o", "no/x.rpb.zip")])
+def test_a_path_that_does_not_exist_is_refused_before_the_run(project, options):
+    ran = project.parent / "ran"
+    code = f"open({str(ran)!r}, 'w'); open('result.txt', 'w').write('1')"
+    done = reprobundle("pack", *options, "--", "python", "-c", code, cwd=project)
+    assert done.status == 20
+    assert len(done.err.splitlines()) == 1
+    assert "does not exist" in done.err
+    assert not ran.exists()
+    assert not (project / "no").exists()
+
+
 def test_an_output_beyond_the_limit_is_named_with_both_sizes(project):
     code = "open('big.bin', 'wb').write(bytes(2000))"
     line = refused(project, "--output-limit", "1000", command=("python", "-c", code))

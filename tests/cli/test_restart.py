@@ -90,6 +90,8 @@ def findings(bundle, *arguments):
 def good(tmp_path_factory):
     bundle, done = pack(tmp_path_factory.mktemp("good"), "none")
     assert done.status == 0, done.err
+    words = " ".join(done.out.split())
+    assert "restart agrees with the straight run: 3 outputs bit-identical" in words
     return bundle
 
 
@@ -97,6 +99,8 @@ def good(tmp_path_factory):
 def forgetful(tmp_path_factory):
     bundle, done = pack(tmp_path_factory.mktemp("forgetful"), "shuffle")
     assert done.status == 0, done.err
+    words = " ".join(done.out.split())
+    assert "restart DIFFERS from the straight run in 3 of 3 outputs: " in words
     return bundle
 
 

@@ -10,6 +10,7 @@ from reprobundle.format.findings import (
 )
 from reprobundle.report.screen import Screen
 from reprobundle.report.terminal import render_report
+from reprobundle.verify.checks import finding
 from tests.report import reports
 
 PLAIN = Screen()
@@ -242,3 +243,14 @@ def test_the_colour_of_the_verdict_follows_the_exit_status(report, code):
 def test_the_same_report_is_rendered_the_same_way_twice():
     again = msgspec.convert(msgspec.to_builtins(reports.NOT_REPRODUCED), Report)
     assert render_report(again, PLAIN) == render_report(reports.NOT_REPRODUCED, PLAIN)
+
+
+def test_a_failure_without_outputs_is_told_beside_the_verdict():
+    same = finding("same-failure", "pass", "same error")
+    one = reports.judgement(Verdict.BIT_IDENTICAL, findings=(same,))
+    report = msgspec.structs.replace(reports.REPRODUCED, judgements=(one,))
+    said = "compared      the expected failure only: there is no output to compare"
+    assert said in render_report(report, PLAIN)
+    assert (
+        "compared    " not in render_report(reports.REPRODUCED, PLAIN).split("\n\n")[-1]
+    )
