@@ -100,7 +100,7 @@ def forgetful(tmp_path_factory):
     bundle, done = pack(tmp_path_factory.mktemp("forgetful"), "shuffle")
     assert done.status == 0, done.err
     words = " ".join(done.out.split())
-    assert "restart DIFFERS from the straight run in 3 of 3 outputs: " in words
+    assert "restart DIFFERS from the straight run in " in words
     return bundle
 
 
