@@ -14,6 +14,7 @@ from reprobundle.report.cited import citation_rows
 from reprobundle.report.files import input_lines, output_lines
 from reprobundle.report.layout import BLANK, Column, Row, flow, more, paragraph, table
 from reprobundle.report.measured import memory_lines, phase_lines
+from reprobundle.report.ranked import FACTS, PHASES, rank_lines, whose
 from reprobundle.report.recorded import (
     environment_lines,
     randomness_lines,
@@ -241,10 +242,14 @@ def _reference(run: RunView, screen: Screen, *, verbose: bool) -> list[list[Line
     return [
         input_lines(record.reads, screen, verbose=verbose),
         output_lines(record.outputs, screen, verbose=verbose),
-        randomness_lines(record.randomness, screen, verbose=verbose),
-        phase_lines(record, screen),
+        rank_lines(record, screen),
+        randomness_lines(record, screen, verbose=verbose),
+        [*phase_lines(record, screen), *whose(record, screen, PHASES)],
         memory_lines(record.memory, run.memory_points, screen, verbose=verbose),
-        environment_lines(record.environment, screen, verbose=verbose),
+        [
+            *environment_lines(record.environment, screen, verbose=verbose),
+            *whose(record, screen, FACTS),
+        ],
         remark_lines(record, screen, verbose=verbose),
     ]
 

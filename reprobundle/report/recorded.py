@@ -19,6 +19,7 @@ from reprobundle.report.layout import (
     more,
     paragraph,
 )
+from reprobundle.report.ranked import STATES, seed_owner, whose
 from reprobundle.report.screen import Line, Screen, Span, Style
 from reprobundle.verify.environment import numeric_kind
 
@@ -49,14 +50,14 @@ _SEVERITY: dict[str, Style] = {"gap": "dim", "warning": "warn", "failure": "bad"
 _SERIOUS_FIRST = ("failure", "warning", "gap")
 
 
-def randomness_lines(
-    randomness: Randomness, screen: Screen, *, verbose: bool
-) -> list[Line]:
+def randomness_lines(record: Record, screen: Screen, *, verbose: bool) -> list[Line]:
     """Return who set which seed, and which generators were fingerprinted."""
+    randomness = record.randomness
     calls = randomness.calls
     shown = calls if verbose else calls[:MOST_CALLS]
     words = [
-        f"{call.function}({call.value}) at {call.where or 'an unknown place'}"
+        f"{seed_owner(call, record)}{call.function}({call.value}) "
+        f"at {call.where or 'an unknown place'}"
         for call in shown
     ]
     if randomness.seed is not None:
@@ -77,6 +78,7 @@ def randomness_lines(
     return [
         *lines,
         *flow(screen, "generators", facts),
+        *whose(record, screen, STATES),
         *_beginning_lines(randomness, screen),
     ]
 

@@ -222,11 +222,7 @@ def _seeds(reference: Record) -> Finding:
         name for name, state in known.initial.items() if known.final.get(name) != state
     ]
     if not drawn:
-        return finding(
-            "has-seeds",
-            "not-applicable",
-            "no seed was set and no generator moved: nothing random was drawn",
-        )
+        return _nothing_moved(reference)
     unsure = "" if known.final else " as far as is known"
     moved = _moved(known, calls)
     no_seed = (
@@ -238,6 +234,23 @@ def _seeds(reference: Record) -> Finding:
         f"random numbers were drawn{unsure} and {no_seed}{_happened(reference)}",
         where=moved[0] if moved else drawn[0],
         advice="set the seeds in the script, or pack with --seed",
+    )
+
+
+def _nothing_moved(reference: Record) -> Finding:
+    """Return what generators that did not move say; of ranks they say nothing."""
+    if reference.ranks:
+        return finding(
+            "has-seeds",
+            "warn",
+            "no seed was set, and whether a rank drew random numbers is not known: "
+            "generators are compared at the end of the command's first process only",
+            advice="set the seeds in the script, or pack with --seed",
+        )
+    return finding(
+        "has-seeds",
+        "not-applicable",
+        "no seed was set and no generator moved: nothing random was drawn",
     )
 
 

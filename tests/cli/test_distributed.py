@@ -47,6 +47,12 @@ TORCHRUN = ("torchrun", "--nproc-per-node", "2")
 MODULE = ("python", "-m", "torch.distributed.run", "--nproc-per-node=2")
 
 
+def shown(folder):
+    done = reprobundle("inspect", folder.parent / f"{folder.name}.rpb.zip")
+    assert done.status == 0, done.err
+    return " ".join(done.out.split())
+
+
 def record_of(folder, *command, options=()):
     (folder / "train.py").write_text(SCRIPT)
     target = folder.parent / f"{folder.name}.rpb.zip"
@@ -67,8 +73,13 @@ def outcomes(record):
 
 
 @pytest.fixture(scope="module")
-def record(tmp_path_factory):
-    return record_of(tmp_path_factory.mktemp("ranks"), *TORCHRUN, "train.py")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("ranks")
+
+
+@pytest.fixture(scope="module")
+def record(folder):
+    return record_of(folder, *TORCHRUN, "train.py")
 
 
 def test_the_agent_and_its_ranks_are_told_apart(record):
@@ -88,6 +99,12 @@ def test_each_rank_has_a_section_with_what_it_did(record):
     assert second.seeds == ("torch.manual_seed(5)", "torch.Generator(1)")
     assert set(second.outputs) == {"rank1.txt", "record:rank1/loss"}
     assert set(first.parameters) == {"step 1", "end"}
+
+
+def test_inspect_names_the_rank_of_each_seed(record, folder):
+    words = shown(folder)
+    assert "rank 0: torch.manual_seed(5)" in words
+    assert "rank 1: torch.manual_seed(5)" in words
 
 
 def test_values_of_one_name_are_kept_apart_by_rank(record):

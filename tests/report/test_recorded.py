@@ -1,13 +1,17 @@
 """What `inspect` shows of a record's randomness."""
 
+import msgspec
+
 from reprobundle.format.record import Loader, Randomness, StartTensor
 from reprobundle.report.recorded import randomness_lines
 from reprobundle.report.screen import Screen
+from tests.report import bundles
 
 
 def shown(known):
     screen = Screen()
-    return screen.text(randomness_lines(known, screen, verbose=False))
+    record = msgspec.structs.replace(bundles.RECORD, randomness=known)
+    return screen.text(randomness_lines(record, screen, verbose=False))
 
 
 def test_what_the_run_started_from_is_counted_by_kind():
