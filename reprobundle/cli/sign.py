@@ -23,8 +23,8 @@ from reprobundle.cli.paths import local_path
     "replays",
     multiple=True,
     metavar="ID",
-    help="Sign this attached replay (its first digits, or newest) instead of the "
-    "bundle.",
+    help="Sign this attached replay instead of the bundle: its first digits, or newest "
+    "for all that the newest call of replay recorded.",
 )
 @click.option(
     "--acceptance",

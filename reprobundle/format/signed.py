@@ -70,8 +70,8 @@ class Assurance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     Attributes:
         level: ``unsigned`` if no listed key signed the bundle; ``self-attested`` if its
             author did; ``reproduced-by-second`` and ``-by-several`` if besides that one
-            other person, or several, signed a replay that reproduced it without a
-            warning; ``not-checked`` without a list of signers.
+            other person, or several with a run each, signed a replay that reproduced it
+            without a warning; ``not-checked`` without a list of signers.
         authors: Who signed the bundle.
         reproduced_by: Who else signed a replay that reproduced it.
         countersigned: Ids of those replays that an author signed as well.

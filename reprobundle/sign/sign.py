@@ -26,7 +26,7 @@ from reprobundle.sign.subjects import (
     Subject,
     bundle_subject,
     choose_acceptance,
-    choose_replay,
+    choose_replays,
     replay_subject,
 )
 
@@ -61,12 +61,14 @@ def sign(
         path: A bundle or a replay file.
         key: An SSH key: private, or public with its other half in an agent or on a
             security key.
-        replays: The replays to sign, ``newest`` or first digits of an id. Without any,
-            a bundle itself is signed, and of a replay file all of its replays.
+        replays: The replays to sign, ``newest`` (all that the newest call recorded) or
+            first digits of an id. Without any, a bundle itself is signed, and of a
+            replay file all of its replays.
         acceptances: The acceptance records to sign, named in the same way.
 
     Raises:
-        BadCallError: A replay is not there, or this key signed it already.
+        BadCallError: A replay is not there, or this key signed all of them
+            already.
         DigestError: The content is not what was sealed: nobody should vouch for it.
         EnvironmentUnusableError: There is no ssh-keygen, or it could not sign.
         BundleError: The file is not as it must be.
@@ -79,12 +81,13 @@ def sign(
     for subject in subjects:
         signature = _make(key, subject)
         stated = parse_signature(signature, where=str(key))
-        if (subject.id, stated.fingerprint) in there:
-            raise BadCallError(
-                f"this key signed {subject.kind} {subject.id[:12]}… already",
-                advice="one signature of a key is enough",
-            )
-        made.append((subject, signature, stated))
+        if (subject.id, stated.fingerprint) not in there:
+            made.append((subject, signature, stated))
+    if not made and subjects:
+        raise BadCallError(
+            f"this key signed {subjects[0].kind} {subjects[0].id[:12]}… already",
+            advice="one signature of a key is enough",
+        )
     return [
         Signed(subject, attach_signature(path, subject.id, signature), stated)
         for subject, signature, stated in made
@@ -113,7 +116,7 @@ def _subjects(
 ) -> list[Subject]:
     if replays or acceptances:
         chosen = [
-            *(choose_replay(file, one) for one in replays),
+            *(it for one in replays for it in choose_replays(file, one)),
             *(choose_acceptance(file, one) for one in acceptances),
         ]
         return list(dict.fromkeys(chosen))

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from reprobundle.errors import BadCallError, DigestError
+from reprobundle.format.canonical import decode
 from reprobundle.format.digests import digest_bytes
 from reprobundle.format.manifest import MANIFEST_PATH
 from reprobundle.format.pairing import RECORD_NAME, acceptance_name
 from reprobundle.format.reader import Bundle, ReplayFile
+from reprobundle.format.record import Record
 
 Kind = Literal["bundle", "replay", "acceptance"]
 
@@ -70,13 +72,27 @@ def find_subject(file: ReplayFile, subject: str) -> Subject | None:
     return None
 
 
-def choose_replay(file: ReplayFile, wanted: str) -> Subject:
-    """Return the replay that `wanted` names: ``newest``, or its first digits.
+def choose_replays(file: ReplayFile, wanted: str) -> list[Subject]:
+    """Return the replays that `wanted` names.
+
+    ``newest`` is all that the newest call of ``replay`` recorded: its passes, claims
+    and devices. First digits name one record.
 
     Raises:
         BadCallError: None or several match.
+        DocumentError: A record breaks its schema.
     """
-    return replay_subject(file, _choose("replays", file.replay_ids, wanted))
+    chosen = replay_subject(file, _choose("replays", file.replay_ids, wanted))
+    occasion = _occasion(chosen)
+    if wanted != "newest" or not occasion:
+        return [chosen]
+    every = [replay_subject(file, one) for one in file.replay_ids]
+    return [one for one in every if _occasion(one) == occasion]
+
+
+def _occasion(subject: Subject) -> str:
+    where = f"replays/{subject.id}/{RECORD_NAME}"
+    return decode(subject.document, Record, where=where, rule="R-7.2").occasion
 
 
 def choose_acceptance(file: ReplayFile, wanted: str) -> Subject:

@@ -2,29 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
+from typing import NamedTuple
 
 from reprobundle.format.findings import Finding, Judgement
 from reprobundle.format.signed import Assurance, AssuranceLevel, SignatureResult
 from reprobundle.verify.checks import finding
+from reprobundle.verify.claims import Replay
+
+
+class Occasion(NamedTuple):
+    """What one occasion showed about one claim: one run, whoever signed its records.
+
+    Attributes:
+        claim: The claim.
+        replays: Ids of its records.
+        reproduced: Whether each of them is REPRODUCED without a warning.
+    """
+
+    claim: str
+    replays: frozenset[str]
+    reproduced: bool
+
+    def shown_by(self, signed: set[str]) -> bool:
+        """Return whether a signature over one of these ids vouches for the result."""
+        return self.reproduced and bool(self.replays & signed)
+
+
+def occasions_of(
+    counted: Mapping[str, Sequence[Replay]], judgements: Mapping[str, Judgement]
+) -> list[Occasion]:
+    """Return the occasions of the replays that count, oldest first in each claim.
+
+    Args:
+        counted: Claim → its replays that count, from `claims.counting`.
+        judgements: Record id → judgement.
+    """
+    groups: dict[tuple[str, str], list[str]] = {}
+    for replays in counted.values():
+        for one in replays:
+            groups.setdefault(one.group, []).append(one.id)
+    return [
+        Occasion(
+            claim,
+            frozenset(ids),
+            reproduced=all(judgements[one].exit_status == 0 for one in ids),
+        )
+        for (_, claim), ids in groups.items()
+    ]
 
 
 def assess(
     results: Sequence[SignatureResult],
-    judgements: Sequence[Judgement],
+    occasions: Sequence[Occasion],
     *,
+    claims: Collection[str],
+    decided: bool,
     has_signers: bool,
 ) -> Assurance:
     """Return who vouches for the result, by listed keys alone.
 
     A person counts once, whatever keys and names they use: names under which one key
-    signed are one person, and so is one name with several keys. A replay counts if its
-    verdict is REPRODUCED without a warning.
+    signed are one person, and so is one name with several keys. A person counts who
+    signed a reproduction of every claim that has to be replayed. An occasion is one
+    run, so two people who sign the records of one reproduced it once.
 
     Args:
         results: What was found about each signature.
-        judgements: The judged replays that count for the verdict.
+        occasions: The replays that count, newest last.
+        claims: Those that have to be replayed.
+        decided: Whether those that decide for the verdict reproduced the result.
         has_signers: Whether the caller said whose keys are whose.
     """
     if not has_signers:
@@ -36,19 +84,53 @@ def assess(
         return Assurance(level="unsigned", reason=_why_unsigned(results))
     person = _persons(known)
     own = {person[name] for name in authors}
-    reproduced = {one.replay for one in judgements if one.exit_status == 0}
-    theirs = [one for one in known if one.kind == "replay"]
-    others = [one for one in theirs if person[one.signer] not in own]
-    counted = [one for one in others if one.subject in reproduced]
-    people = tuple(dict.fromkeys(person[one.signer] for one in counted))
-    accepted = {one.subject for one in theirs if person[one.signer] in own}
+    signed: dict[str, set[str]] = {}
+    for one in known:
+        if one.kind == "replay":
+            signed.setdefault(person[one.signer], set()).add(one.subject)
+    accepted = set().union(*(signed.pop(name, set()) for name in own))
+    people = {
+        name: [one for one in occasions if decided and one.shown_by(ids)]
+        for name, ids in signed.items()
+    }
+    vouching = {
+        name: seen
+        for name, seen in people.items()
+        if seen and {one.claim for one in seen}.issuperset(claims)
+    }
+    counted = {
+        replay
+        for name, seen in vouching.items()
+        for one in seen
+        for replay in one.replays & signed[name]
+    }
     return Assurance(
-        level=_level(len(people)),
+        level=_level(min((_runs(vouching, claim) for claim in claims), default=0)),
         authors=tuple(sorted(authors)),
-        reproduced_by=people,
-        countersigned=tuple(sorted({one.subject for one in counted} & accepted)),
-        reason="" if people else _why_alone(judgements, reproduced, others),
+        reproduced_by=tuple(vouching),
+        countersigned=tuple(sorted(counted & accepted)),
+        reason="" if vouching else _why_alone(occasions, people, claims, decided),
     )
+
+
+def _runs(people: Mapping[str, Sequence[Occasion]], claim: str) -> int:
+    """Return how many people can each be given a run of a claim of their own."""
+    runs = {
+        name: [one.replays for one in seen if one.claim == claim]
+        for name, seen in people.items()
+    }
+    taken: dict[frozenset[str], str] = {}
+
+    def place(name: str, tried: set[frozenset[str]]) -> bool:
+        for run in runs[name]:
+            if run not in tried:
+                tried.add(run)
+                if run not in taken or place(taken[run], tried):
+                    taken[run] = name
+                    return True
+        return False
+
+    return sum(place(name, set()) for name in runs)
 
 
 def check_assurance(assurance: Assurance) -> Iterator[Finding]:
@@ -121,14 +203,21 @@ def _why_unsigned(results: Sequence[SignatureResult]) -> str:
 
 
 def _why_alone(
-    judgements: Sequence[Judgement],
-    reproduced: set[str],
-    others: Sequence[SignatureResult],
+    occasions: Sequence[Occasion],
+    people: Mapping[str, Sequence[Occasion]],
+    claims: Collection[str],
+    decided: bool,
 ) -> str:
-    if not judgements:
+    if not occasions:
         return "nobody replayed it yet"
-    if not reproduced:
+    if not decided:
+        return "the replay that decides did not reproduce it"
+    if not any(one.reproduced for one in occasions):
         return "no replay reproduced it without a warning"
-    if others:
+    if not people:
+        return "no replay is signed by another listed key than the author's"
+    done = {one.claim for seen in people.values() for one in seen}
+    if not done:
         return "the replays that others signed did not reproduce it without a warning"
-    return "no replay is signed by another listed key than the author's"
+    missing = ", ".join(sorted(set(claims) - done)) or "all claims together"
+    return f"nobody else signed a reproduction of {missing}"

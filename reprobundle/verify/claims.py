@@ -20,7 +20,7 @@ SMOKE = "smoke"
 NOT_RUN = "NOT RUN"
 
 _NEGATIVE = (Verdict.NOT_REPRODUCED.value, Verdict.DIFFERENT_FAILURE.value)
-_POSITIVE = (
+POSITIVE = (
     Verdict.BIT_IDENTICAL.value,
     Verdict.WITHIN_TOLERANCE.value,
     Verdict.WITH_WARNINGS.value,
@@ -40,8 +40,8 @@ class Replay(NamedTuple):
         return self.record.occasion or self.id, self.record.claim
 
 
-def deciding(sealed: Sealed, chosen: Sequence[Replay]) -> list[Replay]:
-    """Return, for each claim, all records of the newest occasion that counts.
+def counting(sealed: Sealed, chosen: Sequence[Replay]) -> dict[str, list[Replay]]:
+    """Return, for each claim, the replays of it that count, newest last.
 
     Where the policy names platforms, a replay made on one of them counts before any
     newer one made elsewhere.
@@ -51,17 +51,38 @@ def deciding(sealed: Sealed, chosen: Sequence[Replay]) -> list[Replay]:
         chosen: The replays to judge, newest last.
     """
     wanted = sealed.policy.intent.accepting_platforms
-    found: list[Replay] = []
-    claims = dict.fromkeys(one.record.claim for one in chosen)
-    if any(claim not in (SMOKE, STAND_IN) for claim in claims):
+    found: dict[str, list[Replay]] = {}
+    for one in chosen:
+        found.setdefault(one.record.claim, []).append(one)
+    if any(claim not in (SMOKE, STAND_IN) for claim in found):
         # Where the data themselves were used, a run on samples adds nothing.
-        claims.pop(STAND_IN, None)
-    for claim in claims:
+        found.pop(STAND_IN, None)
+    for claim, replays in found.items():
+        accepted = [one for one in replays if platform_label(one.record) in wanted]
+        found[claim] = accepted or replays
+    return found
+
+
+def deciding(sealed: Sealed, chosen: Sequence[Replay]) -> list[Replay]:
+    """Return, for each claim, all records of the newest occasion that counts.
+
+    Args:
+        sealed: The decoded documents of the bundle.
+        chosen: The replays to judge, newest last.
+    """
+    found: list[Replay] = []
+    for claim, counted in counting(sealed, chosen).items():
+        newest = counted[-1]
         of_claim = [one for one in chosen if one.record.claim == claim]
-        accepted = [one for one in of_claim if platform_label(one.record) in wanted]
-        newest = (accepted or of_claim)[-1]
         found += [one for one in of_claim if one.group == newest.group]
     return found
+
+
+def required(sealed: Sealed) -> frozenset[str]:
+    """Return the claims that have to be replayed: all but the small ones."""
+    # A claim that the author states is none that only serves as a stand-in.
+    stated = {claim.name for claim in sealed.policy.claims}
+    return frozenset(sealed.claims) - {SMOKE, *({STAND_IN} - stated)}
 
 
 def claim_results(
@@ -151,9 +172,7 @@ def _each_claim(sealed: Sealed, counted: Sequence[Replay]) -> Iterator[Finding]:
     measured = [one.record for one in counted if one.record.pass_name == "measured"]
     started = {record.claim for record in measured}
     finished = {record.claim for record in measured if is_finished(record)}
-    # A claim that the author states is none that only serves as a stand-in.
-    stated = {claim.name for claim in sealed.policy.claims}
-    optional = {SMOKE, STAND_IN} - ({STAND_IN} & stated)
+    needed = required(sealed)
     for claim in sealed.claims:
         if claim in finished:
             yield finding("claim-replayed", "pass", where=claim)
@@ -163,7 +182,7 @@ def _each_claim(sealed: Sealed, counted: Sequence[Replay]) -> Iterator[Finding]:
         elif claim in done:
             reason = f"of the claim {claim!r} no measured pass was replayed"
             yield finding("claim-replayed", "not-checked", reason, where=claim)
-        elif claim not in optional:
+        elif claim in needed:
             reason = f"the claim {claim!r} was not replayed"
             yield finding("claim-replayed", "not-checked", reason, where=claim)
 
@@ -179,7 +198,7 @@ def _disagreement(
         verdicts = [
             judgements[one.id].verdict for one in counted if one.record.claim == claim
         ]
-        if not all(verdict in _POSITIVE for verdict in verdicts):
+        if not all(verdict in POSITIVE for verdict in verdicts):
             continue
         others = [
             one

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -12,11 +12,24 @@ from reprobundle.format.judged import EndResult
 from reprobundle.verify.acceptance import check_acceptance
 from reprobundle.verify.acceptance_records import check_accepted, not_derived
 from reprobundle.verify.asked import Asked
-from reprobundle.verify.assurance import assess, check_assurance, check_second_person
+from reprobundle.verify.assurance import (
+    assess,
+    check_assurance,
+    check_second_person,
+    occasions_of,
+)
 from reprobundle.verify.beside_linux import LinuxReference, find_linux_reference
 from reprobundle.verify.checks import finding, unmade
 from reprobundle.verify.chosen import records_before, traced_with
-from reprobundle.verify.claims import Replay, check_claims, claim_results, deciding
+from reprobundle.verify.claims import (
+    POSITIVE,
+    Replay,
+    check_claims,
+    claim_results,
+    counting,
+    deciding,
+    required,
+)
 from reprobundle.verify.completeness import check_completeness
 from reprobundle.verify.content import attached
 from reprobundle.verify.experiments import check_experiments, experiment_runs
@@ -101,7 +114,7 @@ class _Conclusion:
         findings = self.found.findings
         findings += self._not_asked_for()
         findings += not_derived(self.opened.accepted)
-        self._vouched(())
+        self._vouched((), {}, ())
         return decide(
             (one for one in findings if one.outcome != "warn"), Verdict.INTACT
         )
@@ -131,7 +144,7 @@ class _Conclusion:
         counted = deciding(self.sealed, chosen)
         judged = [by_replay[one.id] for one in counted]
         ends = self._ends(chosen, counted)
-        self._vouched(judged)
+        self._vouched(chosen, by_replay, judged)
         if self.opened.accepted or self.asked.acceptance:
             findings += self._accepted()
         findings[:] = apply_allowances(findings, self.asked.allow)
@@ -157,11 +170,20 @@ class _Conclusion:
         advice = f"reprobundle replay {shlex.quote(self.bundle.path.name)}"
         return f"{advice} on {self.asked.here}" if self.asked.here else advice
 
-    def _vouched(self, judged: Sequence[Judgement]) -> None:
+    def _vouched(
+        self,
+        chosen: Sequence[Replay],
+        by_replay: Mapping[str, Judgement],
+        judged: Sequence[Judgement],
+    ) -> None:
         """Say who vouches for what was judged."""
         found, opened = self.found, self.opened
         found.assurance = assess(
-            found.signatures, judged, has_signers=self.asked.signers is not None
+            found.signatures,
+            occasions_of(counting(self.sealed, chosen), by_replay),
+            claims=required(self.sealed),
+            decided=all(one.verdict in POSITIVE for one in judged),
+            has_signers=self.asked.signers is not None,
         )
         count = sum(one.source is opened.source for one in opened.replays)
         found.findings += check_assurance(found.assurance)

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 
+import msgspec
 import pytest
 
 from reprobundle.errors import (
@@ -26,6 +27,7 @@ from reprobundle.format.attach import (
 )
 from reprobundle.format.canonical import encode
 from reprobundle.format.journal import journal_path
+from reprobundle.format.policy import Claim
 from reprobundle.format.reader import open_bundle, open_replay_file
 from reprobundle.format.signature import parse_signature
 from reprobundle.report.html import render_html
@@ -135,8 +137,84 @@ def test_author_replay_and_countersignature_make_a_chain(bench, keys, listed):
     report = verified(bench, signers)
     assert report.assurance.countersigned == (replay,)
     assert report.assurance.level == "reproduced-by-second"
+
+
+def assured(bench, signers):
+    return verified(bench, signers).assurance
+
+
+def replayed_by(bench, keys, person, occasion, *runs):
+    """Attach a replay of its own occasion, and sign it as somebody."""
+    ids = [bench.replay(run, occasion=occasion * 16) for run in runs or (Run(),)]
+    if person:
+        sign(bench.path, keys[person], replays=("newest",))
+    return ids
+
+
+def test_each_who_reproduced_it_counts_and_not_only_the_newest(bench, keys, listed):
+    signers = listed(alice="", bob="", carol="")
+    sign(bench.path, keys["alice"])
+    (first,) = replayed_by(bench, keys, "bob", "1")
+    sign(bench.path, keys["alice"], replays=(first[:12],))
+    replayed_by(bench, keys, "", "2")
+    alone = assured(bench, signers)
+    assert (alone.level, alone.reproduced_by) == ("reproduced-by-second", ("bob@lab",))
+    assert alone.countersigned == (first,)
+    replayed_by(bench, keys, "carol", "3")
+    several = assured(bench, signers)
+    assert several.level == "reproduced-by-several"
+    assert several.reproduced_by == ("bob@lab", "carol@lab")
+
+
+def test_one_run_that_two_people_sign_was_made_once(bench, keys, listed):
+    signers = listed(alice="", bob="", carol="")
+    sign(bench.path, keys["alice"])
+    replayed_by(bench, keys, "bob", "1")
     sign(bench.path, keys["carol"], replays=("newest",))
-    assert verified(bench, signers).assurance.level == "reproduced-by-several"
+    assert assured(bench, signers).level == "reproduced-by-second"
+    replayed_by(bench, keys, "bob", "2")
+    assert assured(bench, signers).level == "reproduced-by-several"
+
+
+def test_a_newer_replay_that_says_no_takes_the_second_person_away(bench, keys, listed):
+    signers = listed(alice="", bob="")
+    sign(bench.path, keys["alice"])
+    replayed_by(bench, keys, "bob", "1")
+    replayed_by(bench, keys, "", "2", Run(outputs(logits=FAR)))
+    report = verified(bench, signers)
+    assert report.verdict == "NOT REPRODUCED"
+    assert report.assurance.level == "self-attested"
+    assert report.assurance.reason == "the replay that decides did not reproduce it"
+
+
+def test_whoever_signs_one_claim_alone_did_not_reproduce_them_all(
+    tmp_path, keys, listed
+):
+    bench = Bench(tmp_path)
+    command = ("python", "train.py")
+    claims = (Claim(name="main"), Claim(name="table 2", command=command))
+    bench.policy = msgspec.structs.replace(bench.policy, claims=claims)
+    bench.claims = {"table 2": Run()}
+    bench.pack()
+    signers = listed(alice="", bob="")
+    sign(bench.path, keys["alice"])
+    bench.replay(claim="table 2", runs=3, occasion="1" * 16)
+    replayed_by(bench, keys, "bob", "2")
+    report = verified(bench, signers)
+    assert report.exit_status == 0
+    assert report.assurance.level == "self-attested"
+    assert report.assurance.reason == "nobody else signed a reproduction of table 2"
+
+
+def test_the_newest_replay_is_all_that_one_occasion_recorded(bench, keys, listed):
+    sign(bench.path, keys["alice"])
+    bench.replay(occasion="1" * 16)
+    both = [bench.replay(occasion="2" * 16) for _ in range(2)]
+    signed = sign(bench.path, keys["bob"], replays=("newest",))
+    assert [one.subject.id for one in signed] == both
+    more = bench.replay(occasion="2" * 16)
+    signed = sign(bench.path, keys["bob"], replays=("newest",))
+    assert [one.subject.id for one in signed] == [more]
 
 
 def test_the_author_is_no_second_person_under_another_key_or_name(
