@@ -57,8 +57,11 @@ def attach(
         from reprobundle.verify.linux_reference import require_linux_reference
 
         require_linux_reference(bundle, replay_file)
-    for identifier in attach_admitted(bundle, replay_file, allow_sensitive):
+    attached = attach_admitted(bundle, replay_file, allow_sensitive)
+    for identifier in attached:
         click.echo(f"attached replay {identifier}")
+    if not attached:
+        click.echo("its replays were attached before, and so are its signatures now")
     if forget(replay_file):
         click.echo(f"deleted {replay_file}, where the record was kept aside")
     return 0

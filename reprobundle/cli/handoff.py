@@ -161,7 +161,10 @@ def _replay_options(bundle: Path, options: tuple[str, ...]) -> dict[str, Any]:
     source = click.core.ParameterSource.COMMANDLINE
     for name in TAKEN:
         if name != "bundle" and context.get_parameter_source(name) == source:
-            raise click.UsageError(f"handoff sets {name.replace('_', ' ')} itself")
+            (word,) = (one.opts[0] for one in replay.params if one.name == name)
+            raise click.UsageError(
+                f"handoff sets {word} of replay itself; leave it out behind --"
+            )
     return dict(context.params)
 
 
@@ -198,14 +201,16 @@ def _drive(
     as_json: bool,
 ) -> int:
     from reprobundle.handoff.errors import ConnectionLostError
+    from reprobundle.handoff.findings import OVER
     from reprobundle.handoff.hand import HandOff, follow
 
     hand = HandOff(wish, plan, say=say)
-    hand.prepare()
+    stands = hand.prepare()["state"]
     name = hand.state.name
     later = f"see: reprobundle handoff status {name}"
     if no_wait:
-        click.echo(f"started; {later}")
+        bring = f"bring it home: reprobundle handoff fetch {name}"
+        click.echo(f"{stands}; {bring if stands in OVER else later}")
         return EXIT_INCOMPLETE
     try:
         follow(hand.state, retries=wish.retries, say=say, show=_show)
@@ -355,10 +360,17 @@ def cancel(*, name: str, retries: int) -> int:
 def clean(*, name: str, only_list: bool, retries: int) -> int:
     """List what a hand-off left there, remove it, and look again."""
     from reprobundle.handoff.leaving import leave, left_there
-    from reprobundle.handoff.state import find
+    from reprobundle.handoff.state import claimed, find, forget
     from reprobundle.report import handed
 
     state = find(name)
+    if not state.python:
+        click.echo(f"{state.name} never reached its machine: nothing was copied there")
+        if not only_list:
+            with claimed(state.name):
+                forget(state)
+            click.echo("forgotten here")
+        return 0
     left = left_there(state, retries=retries, say=say)
     click.echo(handed.render_left(left, state.destination))
     if only_list:

@@ -46,6 +46,10 @@ class Encryption:
         """
         if not wish.encrypt_to:
             return None
+        if not all(map(str.strip, wish.encrypt_to)):
+            raise BadCallError(
+                "a recipient is empty", advice="name one: --encrypt-to RECIPIENT"
+            )
         age = [one.startswith(AGE_SIGNS) for one in wish.encrypt_to]
         if any(age) != all(age):
             raise BadCallError(
@@ -66,8 +70,11 @@ class Encryption:
         if self.tool == "age":
             return ["age", *for_whom, "-o", str(target), str(source)]
         output = ["--output", str(target), "--encrypt", str(source)]
+        # A key that a server names would be trusted without anybody having looked.
         return [
             "gpg",
+            "--quiet",
+            "--no-auto-key-locate",
             "--batch",
             "--yes",
             "--trust-model",

@@ -153,7 +153,13 @@ class HandOff:
             BadCallError: It has other options, or ended without a verdict.
         """
         name = self.state.name
-        asked = (status.get("asked") or {}).get("options")
+        request = status.get("asked") or {}
+        asked = request.get("options")
+        if self.encryption is not None and not request.get("remove"):
+            raise BadCallError(
+                f"the bundle of hand-off {name} lies there as it is, not encrypted",
+                advice=f"remove it: reprobundle handoff clean {name}; then call again",
+            )
         if asked is not None and list(self._options()) != list(asked):
             raise BadCallError(
                 f"hand-off {name} was started with {' '.join(asked)}, not with "

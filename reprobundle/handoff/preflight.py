@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reprobundle.handoff.errors import UnfitMachineError
-from reprobundle.handoff.pythons import FarMachine, FarPython, find_machine
+from reprobundle.handoff.pythons import OLDEST, FarMachine, FarPython, find_machine
 from reprobundle.handoff.ssh import Agent
 from reprobundle.handoff.wish import Wish
 from reprobundle.replay.plan import ReplayPlan
@@ -114,6 +114,7 @@ def _require_environment(wish: Wish, plan: ReplayPlan, found: Looked) -> None:
             f"there is no interpreter {wish.environment!r} on {where}",
             advice="name one that is there, or leave out --env to build one",
         )
+    _require_recent(wish, found, where)
     torch = next((d for d in plan.lock.distributions if d.name == "torch"), None)
     loads = any(run.record.loaded_torch for run in plan.runs)
     if torch and loads and not wish.fresh and not found.facts["torch"]:
@@ -125,6 +126,18 @@ def _require_environment(wish: Wish, plan: ReplayPlan, found: Looked) -> None:
         )
     if wish.fresh and not wish.other_python:
         _require_minor(plan.lock.python.minor, found, where)
+
+
+def _require_recent(wish: Wish, found: Looked, where: str) -> None:
+    """Refuse an interpreter that the recorder cannot run in."""
+    for one in found.machine.pythons:
+        if not wish.fresh and one.path == wish.environment and one.release < OLDEST:
+            raise UnfitMachineError(
+                f"{one.path!r} on {where} is Python {one.version}, and a replay needs "
+                f"{'.'.join(map(str, OLDEST))} or newer",
+                advice="name another, or leave out --env to build the environment from "
+                "the bundle's lock",
+            )
 
 
 def _require_minor(minor: str, found: Looked, where: str) -> None:

@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -174,7 +175,12 @@ def find(wanted: str, root: Path | None = None) -> State:
         for one in everything
         if one.name.startswith(wanted) or wanted == one.destination or path == one.path
     ]
-    exact = [one for one in fit if one.name == wanted] or fit
+    # What never reached its machine stands in nobody's way, and can be named in full.
+    exact = (
+        [one for one in fit if one.name == wanted]
+        or [one for one in fit if one.python]
+        or fit
+    )
     if not exact:
         what = f"no hand-off {wanted!r} is known" if wanted else "no hand-off is known"
         raise UnknownHandoffError(
@@ -187,6 +193,11 @@ def find(wanted: str, root: Path | None = None) -> State:
             advice="name one of them",
         )
     return exact[0]
+
+
+def forget(state: State, root: Path | None = None) -> None:
+    """Remove what this machine knows of a hand-off."""
+    shutil.rmtree((root or handoffs_root()) / state.name)
 
 
 @contextlib.contextmanager

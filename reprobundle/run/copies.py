@@ -99,7 +99,7 @@ class DataUse:
         """
         if self._rules is None:
             return
-        place = str(where.absolute()) if isinstance(where, Path) else where
+        place = _place(where) if isinstance(where, Path) else where
         bundles = [one for one in self._earlier() if one.kind == "bundle"]
         if kind == "bundle" and place in {one.where for one in bundles}:
             return
@@ -117,7 +117,7 @@ class DataUse:
     def removed(self, where: Path) -> None:
         """Note that a copy is gone, if it is."""
         for one in self._earlier():
-            if one.where == str(where.absolute()) and not one.is_there:
+            if one.where == _place(where) and not one.is_there:
                 _append(msgspec.structs.replace(one, removed=now()))
 
     def _last_day(self, bundles: Sequence[Copy]) -> str:
@@ -173,6 +173,12 @@ def now() -> str:
 
 def _day_in(days: int) -> str:
     return (datetime.now(tz=timezone.utc) + timedelta(days=days)).date().isoformat()
+
+
+def _place(path: Path) -> str:
+    """Return one name for one place: a link in its folder's name is no other place."""
+    whole = path.absolute()
+    return str(whole.parent.resolve() / whole.name)
 
 
 def _append(copy: Copy) -> None:

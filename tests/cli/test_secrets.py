@@ -244,6 +244,8 @@ def test_what_a_record_says_was_allowed_needs_no_second_yes(leaking):
     done = reprobundle("attach", bundle, alone)
     assert done.status == 0, done.err
     assert alone.exists(), "a file of the user's own is never deleted"
+    again = reprobundle("attach", bundle, alone)
+    assert "its replays were attached before" in again.out
 
 
 def test_a_kind_that_does_not_exist_is_told_before_the_replay_runs(leaking):

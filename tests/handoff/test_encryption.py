@@ -71,7 +71,7 @@ def test_gpg_brings_the_very_bundle_there(gpg_key, tmp_path, monkeypatch):
 def test_gpg_names_a_recipient_that_it_does_not_know(gpg_key, tmp_path, monkeypatch):
     monkeypatch.setenv("GNUPGHOME", gpg_key)
     encryption = Encryption.of(wish("nobody@lab.example"))
-    with pytest.raises(EnvironmentUnusableError, match="gpg does not encrypt the"):
+    with pytest.raises(EnvironmentUnusableError, match="nobody@lab.*: skipped"):
         travelled(encryption, tmp_path)
     assert not list(tmp_path.rglob("*.gpg"))
 
@@ -95,6 +95,11 @@ def test_an_ssh_key_is_a_recipient_of_age(tmp_path):
     assert encryption is not None
     plain, encrypted, there = travelled(encryption, tmp_path)
     assert decrypted(encryption, encrypted, there) == plain
+
+
+def test_a_recipient_that_is_empty_is_refused():
+    with pytest.raises(BadCallError, match="a recipient is empty"):
+        Encryption.of(wish(" "))
 
 
 def test_recipients_of_two_tools_are_refused():

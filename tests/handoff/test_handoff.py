@@ -94,6 +94,11 @@ def _calling_again_runs_nothing(far, bundle, usual):
     other = far.run(*far.to_it(bundle, *usual), "--device", "cpu")
     assert other.returncode == 20
     assert "was started with" in other.stderr
+    later = far.run(*far.to_it(bundle, *usual, "--no-wait"))
+    assert later.stdout.startswith("finished; bring it home: reprobundle handoff fetch")
+    secret = far.run(*far.to_it(bundle, *usual, "--encrypt-to", "age1x"))
+    assert secret.returncode == 20
+    assert "lies there as it is, not encrypted" in secret.stderr
 
 
 def _clean_proves_it_gone(far):
@@ -214,4 +219,4 @@ def test_a_full_disk_is_told_before_the_copy(far, bundle, tmp_path):
 def test_options_that_the_hand_off_sets_itself_are_refused(far, bundle):
     done = far.run(*far.to_it(bundle), "--", "--detach")
     assert done.returncode == 20
-    assert "handoff sets detach itself" in done.stderr
+    assert "handoff sets --detach of replay itself; leave it out" in done.stderr

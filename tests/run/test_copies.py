@@ -22,7 +22,8 @@ def test_a_copy_is_noted_with_place_time_and_last_day(tmp_path):
     folder = tmp_path / "x"
     DataUse("b1", RULES, "too late; overridden: agreed").copied("members", folder)
     (one,) = read_log("b1").copies
-    assert (one.kind, one.where, one.data_class) == ("members", str(folder), "clinical")
+    place = str(folder.parent.resolve() / "x")
+    assert (one.kind, one.where, one.data_class) == ("members", place, "clinical")
     assert one.made[:10] < one.delete_by
     assert one.overridden == "too late; overridden: agreed"
     assert read_log("b2").copies == ()
@@ -62,8 +63,9 @@ def test_a_copy_is_overdue_only_while_it_is_there(tmp_path):
 
 def test_the_bundle_itself_is_noted_once_and_what_has_no_path_as_words(tmp_path):
     use = DataUse("b1", RULES, "")
+    (tmp_path / "p").mkdir()
     use.copied("bundle", tmp_path / "b.zip")
-    use.copied("bundle", tmp_path / "b.zip")
+    use.copied("bundle", tmp_path / "p" / ".." / "b.zip")
     use.copied("printed", "standard output (out.csv)")
     bundle, printed = read_log("b1").copies
     assert bundle.kind == "bundle"
