@@ -133,6 +133,7 @@ class Steered:
         import weakref
 
         if tensor.layout != self._torch.strided:
+            self._known[tensor] = True
             return
         storage = tensor.untyped_storage()
         key = storage._cdata
@@ -212,7 +213,7 @@ class Steered:
         return "steered" if self.asked.is_goal(wanted) else "host"
 
     def _arrive(self, result: Any, tensor: Any) -> Any:
-        if result.device.type not in HOST or result.layout != self._torch.strided:
+        if result.device.type not in HOST:
             return result
         if result is tensor and not self.holds(tensor):
             result = self._alias(tensor)

@@ -24,6 +24,22 @@ if TYPE_CHECKING:
     from .session import Session
 
 _MOST_ROWS = 4000
+# What the kernels that a table of operators names are made for. float64 and complex128
+# raise on MPS, and their places are told for themselves.
+_TOLD = (
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+)
 
 
 class SteeredCensus(Observer):
@@ -52,7 +68,8 @@ class SteeredCensus(Observer):
         self._holds = holds
         self._layer_of = layer_of
         self._torch: Any = None
-        self._rows: dict[tuple[str, str, bool, str], dict[str, Any]] = {}
+        self._told: tuple[Any, ...] = ()
+        self._rows: dict[tuple[str, str, bool, str, str], dict[str, Any]] = {}
         self._memory: dict[int, tuple[int, Any]] = {}
         self._live_bytes = 0
         self._peak_bytes = 0
@@ -64,6 +81,7 @@ class SteeredCensus(Observer):
     def start(self, torch: Any) -> None:
         """Remember torch."""
         self._torch = torch
+        self._told = tuple(getattr(torch, name) for name in _TOLD)
 
     def operator(self, call: OperatorCall) -> None:
         """Count one operator, and the memory it meets."""
@@ -73,7 +91,8 @@ class SteeredCensus(Observer):
         for tensor in on:
             self._keep(tensor)
         layer = self._layer_of(call) if on else ""
-        key = (str(call.operator), call.phase, bool(on), layer)
+        unlike = next(filter(None, map(self._unlike, on)), "")
+        key = (str(call.operator), call.phase, bool(on), layer, unlike)
         row = self._rows.get(key)
         if row is None:
             if len(self._rows) >= _MOST_ROWS:
@@ -86,6 +105,18 @@ class SteeredCensus(Observer):
         if row["last"] != call.step:
             row["last"] = call.step
             row["steps"] += 1
+
+    def _unlike(self, tensor: Any) -> str:
+        """Name a layout or dtype that has kernels of its own, or none at all."""
+        if tensor.is_nested:
+            return "layout nested"
+        for kind, value, usual in (
+            ("layout", tensor.layout, (self._torch.strided,)),
+            ("dtype", tensor.dtype, self._told),
+        ):
+            if value not in usual:
+                return f"{kind} {str(value).removeprefix('torch.')}"
+        return ""
 
     def _tensors(self, values: Any) -> Iterator[Any]:
         for value in values:
@@ -130,9 +161,10 @@ class SteeredCensus(Observer):
                 "phase": phase,
                 "steered": steered,
                 "layer": layer,
+                "unlike": unlike,
                 **{name: value for name, value in row.items() if name != "last"},
             }
-            for (operator, phase, steered, layer), row in self._rows.items()
+            for (operator, phase, steered, layer, unlike), row in self._rows.items()
         ]
         events.append(
             {

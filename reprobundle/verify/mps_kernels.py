@@ -50,6 +50,7 @@ class Kernel(NamedTuple):
             for form in forms
             if operator_of(form) in self.operators
             and form.tensors
+            and all(map(_is_strided, form.tensors))
             and self.applies(form)
         )
 
@@ -57,6 +58,11 @@ class Kernel(NamedTuple):
 def operator_of(form: OperatorForm) -> str:
     """Return the name of an operator without namespace and overload."""
     return form.operator.removeprefix("aten.").partition(".")[0]
+
+
+def _is_strided(tensor: TensorForm) -> bool:
+    """Tell whether a tensor has strides; a sparse one goes to another kernel."""
+    return len(tensor.shape) == len(tensor.stride)
 
 
 def _always(form: OperatorForm) -> bool:

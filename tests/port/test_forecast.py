@@ -301,6 +301,32 @@ def test_memory_is_that_of_the_tensors_that_live_at_one_time(tmp_path):
     assert [one.fit for one in report.memory] == ["not-excluded"] * 5
 
 
+OTHER_TENSORS = """import sys, torch
+device = sys.argv[1]
+graph = torch.eye(4).to_sparse().to(device)
+layer = torch.nn.Linear(4, 2).to(device)
+torch.sparse.mm(graph, layer(torch.ones(4, 4).to(device))).sum().backward()
+(torch.eye(4).to_sparse_csr().to(device) @ torch.ones(4, 1).to(device)).sum()
+torch.sparse.mm(graph, graph)
+torch.ones(4).to(device).to(torch.float8_e4m3fn).float()
+"""
+
+
+def test_what_the_table_is_not_about_is_unknown_and_no_success(tmp_path):
+    (tmp_path / "a.py").write_text(OTHER_TENSORS)
+    argv = ("python", "a.py", "{device}")
+    report = forecast(typed(argv, tmp_path, variables()), ForecastOptions(torch="2.13"))
+    unlike = [one for one in report.operators if one.place == "unknown"]
+    assert {one.note.rpartition(" of ")[2] for one in unlike} == {
+        "layout sparse_coo",
+        "layout sparse_csr",
+        "dtype float8_e4m3fn",
+    }
+    assert {one.certainty for one in unlike} == {"unknown"}
+    assert "aten._sparse_sparse_matmul.default" in {o.operator for o in unlike}
+    assert report.exit_status == 11
+
+
 def test_a_mac_of_any_size_is_named_as_it_was_asked_for(faulty):
     _, report = faulty
     sizes = {16 << 30: "16 GB", 12 << 10: "12.0 KiB", 3 << 29: "1.50 GiB"}

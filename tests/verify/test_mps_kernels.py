@@ -113,6 +113,10 @@ CASES = {
     "large table": ("2.13.0", form("embedding", tensor((1 << 20, 4096))), "188756"),
 }
 FINE = {
+    "a sparse factor has no strides": (
+        "2.13.0",
+        form("mm", TensorForm(dtype=F32, shape=(4, 4), stride=()), tensor((4, 2))),
+    ),
     "weight sliced": ("2.14.0", form("convolution", PACKED, SLICED_WEIGHT)),
     "channels_last": ("2.11.0", form("convolution", CHANNELS_LAST, WEIGHT)),
     "norm": ("2.13.0", form(NORM, PACKED, PACKED)),

@@ -69,9 +69,9 @@ def judge_operators(
         steered: Whether they ran on the device's tensors; if not, nobody knows whether
             MPS is asked for them.
     """
-    groups: dict[tuple[str, str], list[SteeredOperatorEvent]] = {}
+    groups: dict[tuple[str, str, str], list[SteeredOperatorEvent]] = {}
     for row in rows:
-        groups.setdefault((row.operator, row.layer), []).append(row)
+        groups.setdefault((row.operator, row.layer, row.unlike), []).append(row)
     found = [_judged(*key, mine, table, steered) for key, mine in groups.items()]
     order = sorted(found, key=lambda one: (_ORDER.index(one.place), -one.count))
     return with_causes(order)
@@ -80,6 +80,7 @@ def judge_operators(
 def _judged(
     name: str,
     layer: str,
+    unlike: str,
     rows: Sequence[SteeredOperatorEvent],
     table: OperatorTable,
     steered: bool,
@@ -99,6 +100,9 @@ def _judged(
     if place == "native" and base in table.detours:
         place, certainty = "detour", "likely"
         note = f"its kernel may leave for the CPU: {table.detours[base]}"
+    # Each layout has kernels of its own; a dtype brings none where there is none.
+    if unlike and (place != "missing" or unlike.startswith("layout")):
+        place, note = "unknown", f"the table says nothing of tensors of {unlike}"
     if place == "unknown" or not steered:
         certainty = "unknown"
     return ForecastOperator(

@@ -10,7 +10,8 @@ from reprobundle.run.events.base import Event
 class SteeredOperatorEvent(Event, frozen=True, tag="steered_operator"):
     """An operator of a forecast: whether it ran on steered tensors, and where.
 
-    `layer` names what MPS is asked for in its place, where it is part of that.
+    `layer` names what MPS is asked for in its place, where it is part of that;
+    `unlike` what its tensors are that no table of operators is about.
     """
 
     operator: str
@@ -20,6 +21,7 @@ class SteeredOperatorEvent(Event, frozen=True, tag="steered_operator"):
     steps: int
     where: str
     layer: str = ""
+    unlike: str = ""
 
 
 class SteeredEndEvent(Event, frozen=True, tag="steered_end"):
