@@ -327,6 +327,43 @@ def test_a_notebook_is_read_by_cell(tmp_path):
     assert places == {"n.ipynb, cell 2:1", "n.ipynb, cell 3:2"}
 
 
+def notebook(folder, *cells):
+    held = [{"cell_type": "code", "source": text} for text in cells]
+    (folder / "n.ipynb").write_text(json.dumps({"cells": held}))
+    report = scan(folder)
+    return report, {one.place: one for one in report.findings}
+
+
+def test_the_cells_of_a_notebook_share_their_names_and_flags(tmp_path):
+    _, found = notebook(
+        tmp_path,
+        "%matplotlib inline\nimport torch\nHAS = torch.cuda.is_available()",
+        "\ntorch.cuda.synchronize()",
+        "if HAS:\n    !nvidia-smi -L\nx = !ls\nif HAS:\n    torch.cuda.set_device(0)",
+        "def move(x):\n    if not HAS:\n        return x\n    return x.cuda()",
+    )
+    assert found["n.ipynb, cell 2:2"].standing == "blocker"
+    assert found["n.ipynb, cell 3:5"].standing == "guarded"
+    assert found["n.ipynb, cell 4:4"].because == "after cell 4:2"
+
+
+def test_magics_of_a_whole_cell_are_read_as_what_they_are(tmp_path):
+    report, found = notebook(
+        tmp_path,
+        "%%bash\ntorchrun train.py",
+        "%%time\nimport torch\ntorch.cuda.init()",
+        "%%writefile -a src/a.py\nimport torch\ntorch.cuda.init()",
+        "%%html\n<b>cuda</b>",
+        "%%cu\n__global__ void f() {}",
+    )
+    assert set(found) == {
+        "n.ipynb, cell 1:2",
+        "n.ipynb, cell 2:3",
+        "n.ipynb, cell 3/src/a.py:3",
+    }
+    assert [one.path for one in report.not_read] == ["n.ipynb, cell 5"]
+
+
 def test_locks_say_which_packages_macos_has_no_file_of(tmp_path):
     wheel = "k-1-cp311-cp311-manylinux_2_28_x86_64.whl"
     entry = '[[packages]]\nname = "k"\nversion = "1"\n{}wheels = [{{ name = "{}" }}]\n'

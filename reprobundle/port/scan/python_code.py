@@ -61,13 +61,8 @@ class PythonRead(NamedTuple):
 
 def scan_python(source: Source) -> PythonRead:
     """Return what one source asks of CUDA and what it imports."""
-    text = source.text
-    if source.cell:
-        # Magics and shell lines are no Python; the line numbers stay.
-        lines = ("" if re.match(r"\s*[%!?]", s) else s for s in text.splitlines())
-        text = "\n".join(lines)
     try:
-        tree = ast.parse(text)
+        tree = ast.parse(source.text)
         walk = _Walk(source)
         walk.visit(tree)
         walk.finish()

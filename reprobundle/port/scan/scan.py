@@ -18,8 +18,9 @@ from reprobundle.format.scan_report import (
 from reprobundle.port.scan import dependencies, other_files
 from reprobundle.port.scan.action import choose_action
 from reprobundle.port.scan.calls import Call
+from reprobundle.port.scan.notebooks import scan_notebook
 from reprobundle.port.scan.packages import normalised
-from reprobundle.port.scan.python_code import scan_python
+from reprobundle.port.scan.python_code import PythonRead, scan_python
 from reprobundle.port.scan.python_findings import Import, Waiting
 from reprobundle.port.scan.reach import only_where_reached, settled
 from reprobundle.port.scan.sources import Source, bundle_id, read_sources
@@ -63,6 +64,7 @@ def scan(target: Path) -> ScanReport:
             pile.not_read.append(source)
         else:
             pile.add(source)
+    pile.read_notebooks()
     pile.findings += settled(pile.waiting, pile.calls)
     reached = only_where_reached(pile.foreign(), pile.imports)
     beside = pile.has_package() and not bundle_id(target)
@@ -96,10 +98,17 @@ class _Pile:
         self.mentions: list[Mention] = []
         self.not_read: list[NotRead] = []
         self.names: set[str] = set()
+        self._notebooks: dict[str, list[Source]] = {}
 
     def add(self, source: Source) -> None:
         """Read one source."""
         self.names.add(source.path)
+        if source.cell:
+            self._notebooks.setdefault(source.path, []).append(source)
+            return
+        self._read(source)
+
+    def _read(self, source: Source) -> None:
         first = len(self.findings)
         if source.suffix in {".py", ".pyi"}:
             self._python(source)
@@ -111,6 +120,23 @@ class _Pile:
                     self.findings.append(one)
         lines = {one.line for one in self.findings[first:]}
         self.mentions += _mentions(source, lines)
+
+    def read_notebooks(self) -> None:
+        """Read each notebook as one program."""
+        for cells in self._notebooks.values():
+            first = len(self.findings)
+            read = scan_notebook(cells)
+            self._keep(read.python)
+            self.not_read += read.not_read
+            for script in read.scripts:
+                found = other_files.shell_script(script)
+                self.findings += [_in_cell(one, script.cell) for one in found]
+            for file in read.files:
+                self._read(file)
+            told = {(one.cell, one.line) for one in self.findings[first:]}
+            for cell in cells:
+                lines = {line for number, line in told if number == cell.cell}
+                self.mentions += _mentions(cell, lines)
 
     def has_package(self) -> bool:
         """Tell whether there is a package besides examples and tests."""
@@ -134,26 +160,19 @@ class _Pile:
 
     def _python(self, source: Source) -> None:
         read = scan_python(source)
+        self._keep(read)
+        if read.reason:
+            self._unread(source, read.reason, matters=source.suffix == ".py")
+
+    def _keep(self, read: PythonRead) -> None:
         self.findings += read.findings
         self.imports += read.imports
         self.waiting += read.waiting
         self.calls += read.calls
-        if read.reason:
-            self._unread(source, read.reason, matters=source.suffix == ".py")
-        if source.cell:
-            magics = (_magic(line) for line in source.text.splitlines())
-            shell = source._replace(text="\n".join(magics))
-            found = other_files.shell_script(shell)
-            self.findings += [_in_cell(one, source.cell) for one in found]
 
     def _unread(self, source: Source, reason: str, *, matters: bool) -> None:
-        cell = f", cell {source.cell}" if source.cell else ""
-        one = NotRead(path=source.path + cell, reason=reason, matters=matters)
+        one = NotRead(path=source.path, reason=reason, matters=matters)
         self.not_read.append(one)
-
-
-def _magic(line: str) -> str:
-    return line.lstrip("!% ") if line.lstrip()[:1] in {"!", "%"} else ""
 
 
 def _in_cell(found: ScanFinding, cell: int) -> ScanFinding:
