@@ -455,4 +455,85 @@ CORPUS = (
         "class Run(Base):\n    pass\n\n\nRun()\n",
         (3,),
     ),
+    # Names, fields and look-ups.
+    Snippet("annotated", "a.py", "device: str = 'cuda:0'\n", (1,)),
+    Snippet("tuple", "a.py", "device, size = 'cuda', 3\n", (1,)),
+    Snippet("dictionary", "a.py", "settings = {'device': 'cuda', 'n': 3}\n", (1,)),
+    Snippet(
+        "through a name",
+        "a.py",
+        T + "g = 'cuda'\nx = torch.ones(1, device=g)\ny = torch.ones(1).to(g)\n",
+        (3, 4),
+    ),
+    Snippet(
+        "tensor type by name", "a.py", T + "x = y.type(torch.cuda.FloatTensor)\n", (2,)
+    ),
+    Snippet(
+        "device context", "a.py", T + "with torch.cuda.device(0):\n    pass\n", (2,)
+    ),
+    Snippet("strategy", "a.py", "t = Trainer(strategy='ddp', gpus=4)\n", (1,)),
+    Snippet("field", "a.py", "class C:\n    device: str = 'cuda'\n"),
+    Snippet("look-up", "a.py", "import os\nd = os.environ.get('DEVICE', 'cuda')\n"),
+    Snippet("or", "a.py", "d = arguments.device or 'cuda'\n"),
+    Snippet(
+        "a name set behind a guard",
+        "a.py",
+        T + "g = 'cpu'\nif torch.cuda.is_available():\n    g = 'cuda'\n"
+        "x = torch.ones(1, device=g)\n",
+    ),
+    Snippet(
+        "a name set anew",
+        "a.py",
+        T + "g = 'cuda'\nif not torch.cuda.is_available():\n    g = 'cpu'\n"
+        "x = torch.ones(1, device=g)\n",
+    ),
+    Snippet(
+        "a parameter of the same name",
+        "a.py",
+        T + "g = 'cuda'\ndef f(g):\n    return torch.ones(1, device=g)\n",
+    ),
+    # Scripts, recipes and settings.
+    Snippet(
+        "after a condition in one line",
+        "a.sh",
+        "if command -v nvidia-smi; then nvidia-smi; fi\npython a.py --device cuda\n",
+        (2,),
+    ),
+    Snippet(
+        "no driver, no run",
+        "a.sh",
+        "if ! command -v nvidia-smi; then\n  exit 1\nfi\n",
+        (2,),
+    ),
+    Snippet("override", "a.sh", "python a.py model.device=cuda\n", (1,)),
+    Snippet("exported", "a.sh", "export DEVICE=cuda\n", (1,)),
+    Snippet("short options", "a.slurm", "#SBATCH -p gpu\npython a.py\n", (1,)),
+    Snippet("PBS", "a.sh", "#PBS -l select=1:ngpus=4\npython a.py\n", (1,)),
+    Snippet("containerfile", "Containerfile", 'CMD ["torchrun", "a.py"]\n', (1,)),
+    Snippet(
+        "apptainer",
+        "a.def",
+        "Bootstrap: docker\nFrom: nvidia/cuda:12.1.0\n%post\npip install flash-attn\n",
+        (4,),
+    ),
+    Snippet(".env", ".env", "DEVICE=cuda\n", (1,)),
+    Snippet("several", "a.yaml", "distributed_type: MULTI_GPU\ngpus: 8\n", (1, 2)),
+    Snippet(
+        "list in one line",
+        "environment.yml",
+        "dependencies: [python, pytorch-cuda=12.1, {pip: [apex]}]\n",
+        (1,),
+    ),
+    Snippet("a default", "a.sh", "DEVICE=${DEVICE:-cuda}\n"),
+    Snippet("a look-up in settings", "a.yaml", "device: ${oc.env:DEVICE,cuda}\n"),
+    Snippet("switched off", "a.yaml", "ddp: false\ngpus: 1\n"),
+    Snippet(
+        "on a Mac only",
+        "a.sh",
+        "if ! nvidia-smi; then\n  python a.py --device mps\n  exit 0\nfi\n",
+    ),
+    Snippet("a macro file", "a.def", "EXPORTS\n  torchrun\n"),
+    Snippet(
+        "one process", "a.slurm", "# nodes, gpus and partition: none\npython a.py\n"
+    ),
 )

@@ -150,8 +150,16 @@ def conda_file(source: Source) -> Iterator[ScanFinding]:
     """Yield the findings of a conda environment; its lists are read line by line."""
     for number, line in enumerate(source.text.splitlines(), 1):
         match = re.match(r"\s*-\s+[\"']?([^\s#\"']+[^#\"']*)", line)
-        if match and not match[1].rstrip().endswith(":"):
-            text = match[1].strip().rpartition("::")[2]
+        # Lists in one line: ``dependencies: [pytorch, {pip: [apex]}]``.
+        inline = re.match(r"\s*(?:dependencies|-?\s*pip)\s*:\s*\[(.*)", line)
+        if inline:
+            words = re.split(r"[\[\]{},]|\bpip\s*:", inline[1].partition(" #")[0])
+        elif match and not match[1].rstrip().endswith(":"):
+            words = [match[1]]
+        else:
+            continue
+        for word in words:
+            text = word.strip(" \"'").rpartition("::")[2]
             plain = re.sub(r"^([\w.-]+)=([\w.*]+)(=\S+)?$", r"\1==\2", text)
             yield from requirement_findings(source, number, plain)
 

@@ -37,14 +37,16 @@ def _sign(
 
 _SHELL = (
     _sign(
-        r"^\s*#SBATCH\s.*(--gres|--gpus|--nodes|--ntasks|--partition)",
+        r"^\s*#SBATCH\s.*?(--gres|--gpus|--nodes|--ntasks|--partition|(?<=\s)-[GNnp]\b)"
+        r"|^\s*#(PBS|BSUB)\s",
         "distributed",
         "job-script",
         "is a job of a cluster",
         _JOBS,
     ),
     _sign(
-        r"\btorchrun\b|torch\.distributed\.(launch|run)\b|\bmpirun\b|\bsrun\b"
+        r"\btorchrun\b|torch\.distributed\.(launch|run)\b|\b(mpirun|mpiexec|horovodrun)\b"
+        r"|\bsrun\b"
         r"|accelerate launch .*--(multi_gpu|num_processes)|(^|[;&|]\s*)deepspeed ",
         "distributed",
         "launcher",
@@ -68,16 +70,40 @@ _SHELL = (
         "leave it out on a Mac",
     ),
     _sign(
-        r"--device[ =]cuda\b|--accelerator[ =]gpu\b",
+        r"(?i)(--)?\bdevice[ =][\"']?cuda\b|--accelerator[ =](gpu|cuda)\b",
         "standard-api",
         "device-named",
         "asks for CUDA on the command line",
         "ask for mps on a Mac",
     ),
+    _sign(
+        r"(?i)\w*device\w*=[\"']?\$\{\w+:[-=]\s*cuda\b",
+        "standard-api",
+        "device-named",
+        "is a default that a variable changes",
+        "set the variable to mps on a Mac",
+        "setting",
+    ),
+    _sign(
+        r"\bnvidia-smi\b.*\|\|[^;&|]*[\s{(]exit [1-9]",
+        "standard-api",
+        "cuda-demanded",
+        "ends where there is no CUDA",
+        "let the script go on with mps on a Mac",
+    ),
+    _sign(
+        r"\bdocker run\b.*(--gpus|--runtime[ =]nvidia)"
+        r"|\b(apptainer|singularity)\b.* --nv\b",
+        "third-party",
+        "cuda-image",
+        "gives a container an NVIDIA GPU",
+        "run without the container on a Mac",
+        "check",
+    ),
 )
 _CONTAINER = (
     _sign(
-        r"(?i)^\s*FROM\s+\S*(nvidia/cuda|nvcr\.io|-cuda\d|:.*cu1\d\d)",
+        r"(?i)^\s*FROM:?\s+\S*(nvidia/cuda|nvcr\.io|-cuda\d|:.*cu1\d\d)",
         "third-party",
         "cuda-image",
         "builds a Linux image with CUDA; a container on a Mac sees no Apple GPU",
@@ -95,14 +121,27 @@ _CONTAINER = (
 )
 _SETTINGS = (
     _sign(
-        r"""(?i)["']?\b(device|accelerator)["']?\s*[:=]\s*["']?cuda(:\d)?\b""",
+        r"""(?i)["']?\b(\w+[_.])?(device|dev|accelerator)(_(type|name))?["']?"""
+        r"""\s*[:=]\s*["']?cuda(:\d)?\b""",
         "standard-api",
         "device-named",
         "names CUDA in a file of settings",
         "set mps on a Mac, or let the program choose",
     ),
     _sign(
-        r"""(?i)backend["']?\s*[:=]\s*["']?nccl\b|\bddp\b|deepspeed_config""",
+        r"""(?i)\b(device|accelerator)["']?\s*[:=]\s*["']?\$\{[^}]*\bcuda\b""",
+        "standard-api",
+        "device-named",
+        "is a default that a variable changes",
+        "set the variable to mps on a Mac",
+        "setting",
+    ),
+    _sign(
+        r"""(?i)backend["']?\s*[:=]\s*["']?nccl\b|deepspeed_config"""
+        r"""|\bddp\b(?!["']?\s*[:=]\s*["']?(false|no|none|null|off|0|~)\b)"""
+        r"""|strategy["']?\s*[:=]\s*["']?(ddp|fsdp|deepspeed)|zero_optimization["']?\s*:"""
+        r"""|distributed_type["']?\s*[:=]\s*["']?(multi_gpu|fsdp|deepspeed|megatron)"""
+        r"""|\b(n_gpus?|num_gpus|gpus)["']?\s*[:=]\s*["']?([2-9]|\d\d)""",
         "distributed",
         "distributed-setting",
         "asks for several GPUs",
@@ -127,6 +166,29 @@ _SETTINGS = (
 _GUARD = re.compile(
     r"nvidia-smi|nvcc|cuda|gpu|uname|ostype|darwin|linux|command -v", re.IGNORECASE
 )
+_JOB_LINE = re.compile(r"\s*#(SBATCH|PBS|BSUB)\b")
+_DEMANDED = _sign(
+    "",
+    "standard-api",
+    "cuda-demanded",
+    "ends where there is no CUDA",
+    "let the script go on with mps on a Mac",
+)
+
+
+class _Guard(NamedTuple):
+    """A condition of a script.
+
+    Attributes:
+        holds: Whether it may keep a Mac away.
+        negated: Whether it holds where there is no CUDA.
+    """
+
+    holds: bool
+    negated: bool
+
+
+_NO_GUARD = _Guard(holds=False, negated=False)
 _INSTALL = re.compile(r"\b(?:pip3?|uv pip|conda|mamba) install\s+([^&|;]+)")
 _INDEX = re.compile(r"(?<!extra-)index-url[ =]\S*/whl/(?:nightly/)?(cu\d+)")
 _QUOTED = re.compile(r"\b(echo|printf)\b[^;&|]*")
@@ -134,20 +196,45 @@ _QUOTED = re.compile(r"\b(echo|printf)\b[^;&|]*")
 
 def shell_script(source: Source) -> Iterator[ScanFinding]:
     """Yield the findings of a shell or job script, a Makefile or a container recipe."""
-    is_recipe = "dockerfile" in source.name or source.suffix == ".dockerfile"
-    signs = (*_CONTAINER, *_SHELL) if is_recipe else _SHELL
-    guards: list[bool] = []
+    signs = (*_CONTAINER, *_SHELL) if is_recipe(source) else _SHELL
+    guards: list[_Guard] = []
     for number, line in enumerate(source.text.splitlines(), 1):
-        code = line if line.lstrip().startswith("#SBATCH") else _code(line)
+        code = line if _JOB_LINE.match(line) else _code(line)
         word = code.strip()
-        if re.match(r"if\b", word):
-            guards.append(bool(_GUARD.search(word)))
+        here = _guard(word) if re.match(r"if\b", word) else _NO_GUARD
+        closed = bool(re.search(r";\s*fi\b", word))
+        if re.match(r"if\b", word) and not closed:
+            guards.append(here)
             continue
         if re.match(r"fi\b", word) and guards:
             guards.pop()
-        guarded = any(guards) or bool(re.search(r"\|\|\s*(true|:|echo)", code))
+        if re.match(r"else\b", word) and guards:
+            guards[-1] = guards[-1]._replace(negated=False)
+        behind = [*guards, here]
+        demanded = any(one.negated for one in behind)
+        if demanded and re.search(r"\bexit [1-9]", code):
+            yield _found(source, number, "exit", _DEMANDED, guarded=False)
+        guarded = any(one.holds for one in behind)
+        guarded = guarded or bool(re.search(r"\|\|\s*(true|:|echo)", code))
         yield from _matches(source, number, code, signs, guarded=guarded)
         yield from _installed(source, number, code, guarded=guarded)
+
+
+def is_recipe(source: Source) -> bool:
+    """Tell whether a file says how a container is built."""
+    if source.suffix == ".def":
+        return bool(re.search(r"(?im)^\s*bootstrap\s*:", source.text))
+    return (
+        any(word in source.name for word in ("dockerfile", "containerfile"))
+        or source.suffix == ".dockerfile"
+    )
+
+
+def _guard(word: str) -> _Guard:
+    holds = bool(_GUARD.search(word))
+    condition = word.partition("then")[0]
+    asks = re.search(r"nvidia-smi|nvcc|cuda", condition, re.IGNORECASE)
+    return _Guard(holds, bool(asks) and bool(re.match(r"if\s+!\s", condition)))
 
 
 def _code(line: str) -> str:

@@ -39,6 +39,11 @@ _DEVICE_WORDS = frozenset(
 _TAKES_DEVICE = frozenset({"to", "device", "tensor", "set_default_device", "Generator"})
 _REQUIREMENTS = frozenset({"install_requires", "setup_requires"})
 _ATTENTION = frozenset({"flash_attention_2", "flash_attention_3"})
+# Look something up, and give the second argument where there is nothing.
+_WITH_DEFAULT = frozenset({"get", "getenv", "pop", "setdefault", "getattr"})
+_TYPE_CALLS = frozenset({"type", "set_default_tensor_type"})
+_STRATEGY = re.compile(r"^(ddp|fsdp|deepspeed)(_\w+)?$")
+_GPU_COUNTS = frozenset({"gpus", "n_gpus", "num_gpus", "n_gpu"})
 
 
 class PythonRead(NamedTuple):
@@ -130,6 +135,9 @@ class _Walk(PythonFindings, ast.NodeVisitor):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> None:
         first, *rest = node.values
+        if isinstance(node.op, ast.Or) and is_cuda(rest[-1]):
+            because = "stands where nothing else was said"
+            self._device(rest.pop(), "setting", because)
         self.visit(first)
         answer = needs_cuda(first, self._flags)
         is_guard = answer is isinstance(node.op, ast.And) and answer is not None
@@ -187,13 +195,15 @@ class _Walk(PythonFindings, ast.NodeVisitor):
         owner = f"{self._class}." if self._class else ""
         around, self._class = self._class, ""
         self._functions.append(owner + node.name)
-        guards, flags = self._guards, self._flags
+        guards, flags, texts = self._guards, self._flags, self._texts
+        mine = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
+        self._texts = {name: text for name, text in texts.items() if name not in mine}
         # A guard around the definition is one of its body as well.
         self._guards = list(guards)
         if re.search(r"skip|require_(cuda|gpu)|requires_cuda", decorators):
             self._guards.append("decorator")
         self._block(node.body)
-        self._guards, self._flags = guards, flags
+        self._guards, self._flags, self._texts = guards, flags, texts
         self._functions.pop()
         self._class = around
 
@@ -252,13 +262,59 @@ class _Walk(PythonFindings, ast.NodeVisitor):
         self._flags = self._flags - set(targets)
         if answer is True:
             self._flags |= set(targets)
-        last = targets[0].rpartition(".")[2].lower()
-        if is_cuda(node.value) and last.strip("_") in _DEVICE_WORDS:
-            self._device(node.value, "blocker", "names CUDA outright")
-        elif last == "attn_implementation" and text(node.value) in _ATTENTION:
-            self._attention(node.value)
+        first, value = node.targets[0], node.value
+        if (
+            isinstance(first, ast.Tuple)
+            and isinstance(value, ast.Tuple)
+            and len(first.elts) == len(value.elts)
+        ):
+            for one, given in zip(first.elts, value.elts, strict=True):
+                self._given([ast.unparse(one)], given)
         else:
-            self.visit(node.value)
+            self._given(targets, value)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        self.visit(node.annotation)
+        if node.value is None:
+            return
+        if self._class and is_cuda(node.value):
+            because = "is a default that a caller can change"
+            self._device(node.value, "setting", because)
+        else:
+            self._given([ast.unparse(node.target)], node.value)
+
+    def _given(self, targets: list[str], value: ast.expr) -> None:
+        """Note what names are given."""
+        last = targets[0].rpartition(".")[2].lower()
+        cuda = is_cuda(value)
+        if cuda and last.strip("_") in _DEVICE_WORDS:
+            self._device(value, "blocker", "names CUDA outright")
+        elif last == "attn_implementation" and text(value) in _ATTENTION:
+            self._attention(value)
+        else:
+            self.visit(value)
+            for target in targets:
+                # Told where it is used; a name that is told already is not told twice.
+                self._texts[target] = cuda and not self._guards
+            return
+        for target in targets:
+            self._texts[target] = False
+
+    def _names_cuda(self, node: ast.expr) -> bool:
+        """Whether it is CUDA's name, or a name that was given it."""
+        named = isinstance(node, (ast.Name, ast.Attribute))
+        return is_cuda(node) or (named and self._texts.get(ast.unparse(node), False))
+
+    def visit_Dict(self, node: ast.Dict) -> None:
+        for key, value in zip(node.keys, node.values, strict=True):
+            is_device = key is not None and text(key).lower() in _DEVICE_WORDS
+            if is_device and is_cuda(value):
+                self._device(value, "blocker", "names CUDA outright")
+            elif key is not None:
+                self.visit(key)
+                self.visit(value)
+            else:
+                self.visit(value)
 
     # Calls.
 
@@ -280,8 +336,12 @@ class _Walk(PythonFindings, ast.NodeVisitor):
             if is_cuda(argument) and last == "autocast":
                 because = "autocast for CUDA is switched off where there is none"
                 self._device(argument, "check", because)
-            elif is_cuda(argument) and last in _TAKES_DEVICE:
+            elif self._names_cuda(argument) and last in _TAKES_DEVICE:
                 self._device(argument, "blocker", "names CUDA outright")
+            elif is_cuda(argument) and last in _WITH_DEFAULT:
+                self._device(argument, "setting", "is a default of a look-up")
+            elif last in _TYPE_CALLS and self._is_cuda_type(argument):
+                self._device(argument, "blocker", "names a tensor of CUDA outright")
             else:
                 self.visit(argument)
         for keyword in node.keywords:
@@ -303,13 +363,40 @@ class _Walk(PythonFindings, ast.NodeVisitor):
             return True
         return False
 
+    def _is_cuda_type(self, node: ast.expr) -> bool:
+        """Whether it is ``torch.cuda.FloatTensor``, or its name as a text."""
+        return (text(node) or self._dotted(node)).startswith("torch.cuda.")
+
+    def _several(self, name: str, value: ast.expr) -> bool:
+        """Report a keyword that asks for several GPUs; return whether it does."""
+        number = value.value if isinstance(value, ast.Constant) else None
+        if name == "strategy" and _STRATEGY.match(text(value)):
+            term = text(value)
+        elif name in _GPU_COUNTS and type(number) is int and number > 1:
+            term = f"{name}={number}"
+        else:
+            return False
+        self._put(
+            value.lineno,
+            level="distributed",
+            rule="distributed-setting",
+            standing="blocker",
+            term=term,
+            because="asks for several GPUs",
+            remedy="keep jobs on several GPUs on Linux; give one-device runs a path "
+            "without it",
+        )
+        return True
+
     def _keyword(self, keyword: ast.keyword, called: str) -> None:
         value, name = keyword.value, keyword.arg or ""
         cuda_inside = any(map(is_cuda, parts(value)))
         if cuda_inside and name == "default" and called == "add_argument":
             self._device(value, "setting", "is a default of the command line")
-        elif is_cuda(value) and name in _DEVICE_WORDS:
+        elif self._names_cuda(value) and name in _DEVICE_WORDS:
             self._device(value, "blocker", "names CUDA outright")
+        elif self._several(name, value):
+            return
         elif is_cuda(value) and name == "device_type":
             because = "autocast for CUDA is switched off where there is none"
             self._device(value, "check", because)

@@ -78,6 +78,8 @@ class PythonFindings:
         self._source = source
         self._names: dict[str, str] = {}
         self._flags: frozenset[str] = frozenset()
+        # Names → whether what they were given last is CUDA's name.
+        self._texts: dict[str, bool] = {}
         self._guards: list[str] = []
         self._functions: list[str] = []
         self._callers = Callers()

@@ -45,7 +45,9 @@ _CONDA = re.compile(r"^dependencies:", re.MULTILINE)
 _LOCKS = frozenset({"uv.lock", "poetry.lock", "pylock.toml", "pdm.lock"})
 _KERNELS = frozenset({".cu", ".cuh", ".ptx", ".cpp", ".cc", ".h", ".hpp", ".c"})
 _SCRIPTS = frozenset({".sh", ".bash", ".slurm", ".sbatch", ".dockerfile", ".mk"})
-_SETTINGS = frozenset({".yaml", ".yml", ".json", ".toml"})
+_SETTINGS = frozenset(
+    {".yaml", ".yml", ".json", ".toml", ".ini", ".cfg", ".conf", ".env"}
+)
 
 
 def scan(target: Path) -> ScanReport:
@@ -192,7 +194,7 @@ def _scan_other(source: Source, name: str, suffix: str) -> Iterator[ScanFinding 
         yield from other_files.own_kernel(source)
     elif _is_script(source):
         yield from other_files.shell_script(source)
-    elif suffix in _SETTINGS:
+    elif suffix in _SETTINGS or name == ".env":
         if suffix in {".yml", ".yaml"} and _CONDA.search(source.text):
             yield from dependencies.conda_file(source)
         else:
@@ -200,7 +202,7 @@ def _scan_other(source: Source, name: str, suffix: str) -> Iterator[ScanFinding 
 
 
 def _is_script(source: Source) -> bool:
-    named = source.name.startswith(("dockerfile", "makefile"))
+    named = source.name.startswith("makefile") or other_files.is_recipe(source)
     return named or source.suffix in _SCRIPTS or bool(_SHEBANG.match(source.text))
 
 

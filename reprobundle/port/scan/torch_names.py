@@ -13,7 +13,6 @@ from reprobundle.format.scan_report import Level, Standing
 QUIET = frozenset(
     {
         "OutOfMemoryError",
-        "device",
         "device_count",
         "device_of",
         "empty_cache",
