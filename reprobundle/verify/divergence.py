@@ -209,8 +209,8 @@ def check_divergence(
         "fail" if differs else "not-applicable",
         _sentence(found, differs=differs),
         where=_place(found.reference),
-        expected=_numbers(found.reference),
-        got=_numbers(found.replay),
+        expected=_numbers(found.reference, found.replay),
+        got=_numbers(found.replay, found.reference),
     )
 
 
@@ -247,10 +247,12 @@ def _place(entry: Entry) -> str:
     return f"step {entry.step}, {kind} {entry.path}{inside}, {entry.dtype}"
 
 
-def _numbers(entry: Entry | None) -> str:
+def _numbers(entry: Entry | None, other: Entry | None) -> str:
     if entry is None:
         return "nothing of this place"
-    return f"norm {entry.norm}, sum {entry.sum}, shape {list(entry.shape)}"
+    is_same_kind = other is None or entry.dtype == other.dtype
+    kind = "" if is_same_kind else f"{entry.dtype}, "
+    return f"{kind}norm {entry.norm}, sum {entry.sum}, shape {list(entry.shape)}"
 
 
 def _inside(

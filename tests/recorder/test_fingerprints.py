@@ -1,5 +1,6 @@
 """A fault of one tenth of a percent is found at the place where it was planted."""
 
+import io
 import json
 import re
 from pathlib import Path
@@ -266,6 +267,32 @@ def test_entries_tell_kind_dtype_shape_and_strides(reference):
     }
     conv = next(e for e in entries if (e.kind, e.path) == ("module", "0.parts.conv"))
     assert (conv.dtype, conv.shape, conv.stride) == ("float32", (4, 8, 6), (48, 6, 1))
+
+
+def test_memory_that_nobody_wrote_has_no_fingerprint(reference):
+    with reference[0].open("rb") as stream:
+        names = {entry.operator for entry in read_fingerprints(stream)}
+    assert any(name.startswith("aten.bernoulli_") for name in names)
+    assert not any("empty" in name for name in names)
+
+
+def test_another_dtype_at_a_place_is_named():
+    lines = {}
+    for dtype in ("float32", "float16"):
+        entry = {"kind": "module", "step": 0, "path": "0", "call": 0, "operator": ""}
+        entry |= {"place": 0, "dtype": dtype, "shape": [2], "stride": [1]}
+        header = {"format": "reprobundle/fingerprints/1", "complete": True}
+        rows = (header, entry | {"norm": 1.0, "sum": 1.0})
+        lines[dtype] = io.BytesIO("\n".join(map(json.dumps, rows)).encode())
+    found = check_divergence(
+        lines["float32"],
+        lines["float16"],
+        policy=POLICY,
+        devices="same",
+        differs=True,
+    )
+    assert found.expected == "float32, norm 1.0, sum 1.0, shape [2]"
+    assert found.got == "float16, norm 1.0, sum 1.0, shape [2]"
 
 
 def test_the_first_steps_and_powers_of_two_are_sampled():
