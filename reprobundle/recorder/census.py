@@ -9,6 +9,8 @@ copy or scalar read and an input that starts on the CPU are transfers with their
 # ruff: noqa: ANN401 -- objects of the user's libraries pass through here
 from __future__ import annotations
 
+import threading
+
 from .callers import caller
 from .evidence import Observer
 from .lookups import lookups
@@ -25,6 +27,8 @@ _HOST = ("cpu", "meta")
 _COPIES = ("aten._to_copy.default", "aten.copy_.default")
 _SCALAR = "aten._local_scalar_dense.default"
 _MOST_ROWS = 4000
+# Threads of these serve a notebook, a progress bar or a debugger, and compute nothing.
+_SERVICES = ("ipykernel", "IPython", "zmq", "tornado", "tqdm", "debugpy", "pydevd")
 
 
 class Census(Observer):
@@ -41,10 +45,24 @@ class Census(Observer):
         self._ranges: dict[tuple[str, str], dict[str, int]] = {}
         self._steps = 0
         self._lost = 0
+        self._is_used = False
+        self._older: list[threading.Thread] = []
 
     def start(self, torch: Any) -> None:
-        """Remember torch."""
+        """Remember torch, and the older threads: no mode lies on them."""
         self._torch = torch
+        self._older = [
+            thread
+            for thread in threading.enumerate()
+            if thread is not threading.current_thread() and not _is_service(thread)
+        ]
+
+    def continue_in_fork(self) -> bool:
+        """Count anew: a fork has one thread, and reports for itself."""
+        self._rows, self._transfers, self._ranges = {}, {}, {}
+        self._steps = self._lost = 0
+        self._is_used, self._older = False, []
+        return True
 
     def operator(self, call: OperatorCall) -> None:
         """Count one operator."""
@@ -55,10 +73,25 @@ class Census(Observer):
         for device in devices:
             if device not in _HOST:
                 self._add(name, device, call, given, made)
+        if devices == {"cpu"} and self._is_of_a_model(call, given):
+            self._add(name, "cpu", call, given, made)
         if name in _COPIES or name == _SCALAR:
             self._transfer(name, call, given, made)
         elif devices - set(_HOST):
             self._lookup(name, call)
+
+    def _is_of_a_model(self, call: OperatorCall, given: list[Any]) -> bool:
+        """Tell whether the CPU does a model's work.
+
+        That is its weights in a forward pass, or a backward pass. Single numbers are
+        none: scales and counters may stay there.
+        """
+        wanted = {"forward": self._torch.nn.Parameter, "backward": self._torch.Tensor}
+        kind = wanted.get(call.phase)
+        return kind is not None and any(
+            isinstance(one, kind) and one.is_floating_point() and one.numel() > 1
+            for one in given
+        )
 
     def refused(self, call: OperatorCall) -> None:
         """Count an operator that a device refused: the script may compute elsewhere."""
@@ -94,6 +127,8 @@ class Census(Observer):
             if len(self._rows) >= _MOST_ROWS:
                 self._lost += 1
                 return None
+            if device not in _HOST and not self._is_used:
+                self._begin()
             where = self._place()
             row = {"count": 0, "bytes": 0, "steps": 0, "last": -1, "where": where}
             self._rows[key] = row
@@ -107,6 +142,17 @@ class Census(Observer):
             row["last"] = call.step
             row["steps"] += 1
         return row
+
+    def _begin(self) -> None:
+        """Say that this process owes a report: it may be killed before its end."""
+        self._is_used = True
+        self._older = [thread for thread in self._older if thread.is_alive()]
+        self._session.emit(
+            "witness",
+            name="census",
+            looked=False,
+            reason="a process that used the device did not report its end",
+        )
 
     def _transfer(self, name: str, call: OperatorCall, given: Any, made: Any) -> None:
         source = given[-1] if given else None
@@ -150,7 +196,7 @@ class Census(Observer):
 
     def finish(self) -> None:
         """Send everything, unless the run kept off every accelerator."""
-        if not self._rows:
+        if not self._is_used:
             return
         events: list[dict[str, object]] = [
             {
@@ -184,7 +230,21 @@ class Census(Observer):
                 "looked": True,
                 "steps": [[1, self._steps + 1]],
                 "total_steps": self._steps,
-                "reason": f"{self._lost} operators not counted" if self._lost else "",
+                "reason": "; ".join(self._gaps()),
             }
         )
         self._session.emit_all(events)
+
+    def _gaps(self) -> Iterator[str]:
+        if self._lost:
+            yield f"{self._lost} operators not counted"
+        if self._older:
+            names = ", ".join(thread.name for thread in self._older)[:200]
+            yield f"threads that were there before torch are not seen: {names}"
+
+
+def _is_service(thread: threading.Thread) -> bool:
+    owner = type(thread).__module__
+    if owner == "threading":
+        owner = getattr(getattr(thread, "_target", None), "__module__", None) or ""
+    return owner.partition(".")[0] in _SERVICES

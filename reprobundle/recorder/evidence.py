@@ -50,6 +50,10 @@ class Observer:
     def step(self, number: int) -> None:
         """Look at the end of an optimizer step; the first has number 1."""
 
+    def continue_in_fork(self) -> bool:
+        """Begin anew in a fork; tell whether to go on there at all."""
+        return False
+
     def finish(self) -> None:
         """Send what is left: the process ends, or becomes another program."""
 
@@ -118,8 +122,8 @@ class Evidence:
             self._session.attempt("evidence", self._stream.stop)
 
     def continue_in_fork(self) -> None:
-        """Stop observing: a fork loads data, and the parent reports for itself."""
-        self._observers = []
+        """Keep the observers that look at forks: most loads data, some compute."""
+        self._observers = [one for one in self._observers if one.continue_in_fork()]
 
     def _see(self, call: OperatorCall) -> None:
         for observer in self._observers:

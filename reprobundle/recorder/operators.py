@@ -8,6 +8,7 @@ from the caller, other threads get one of their own when they start.
 # ruff: noqa: ANN401 -- objects of the user's libraries pass through here
 from __future__ import annotations
 
+import _thread
 import threading
 from typing import NamedTuple
 
@@ -29,6 +30,10 @@ OUT_OF_MEMORY = (
     "CUDA out of memory",
     "CUDA error: out of memory",
 )
+
+
+# Of both sentences about float64 (ATen/native/mps/OperationUtils.mm, Copy.mm).
+_NO_FLOAT64 = "MPS framework doesn't support float64"
 
 
 class OperatorCall(NamedTuple):
@@ -62,7 +67,8 @@ class OperatorStream:
     Attributes:
         before: In a strict forecast, called before each operator; it may raise.
         after: Likewise, after each; it may raise.
-        refused: Gets each call that its device has no kernel for, without a result.
+        refused: Gets each call that its device has no kernel or no dtype for, without
+            a result.
         starved: Gets each call that its device had no memory for, likewise.
     """
 
@@ -110,22 +116,35 @@ class OperatorStream:
 
             return run_with_mode
 
+        def make_bare(original: Callable[..., Any]) -> Callable[..., Any]:
+            def start_new_thread(
+                function: Callable[..., Any], arguments: Any, *named: Any
+            ) -> Any:
+                def run_with_mode(*arguments: Any, **named: Any) -> None:
+                    with mode():
+                        function(*arguments, **named)
+
+                return original(run_with_mode, arguments, *named)
+
+            return start_new_thread
+
         # Not `run`: classes of the user's override that one.
         replace(threading.Thread, "_bootstrap_inner", make)
+        replace(_thread, "start_new_thread", make_bare)
 
     def report(self, operator: Any, arguments: Any, named: Any, result: Any) -> None:
         """Pass a call on, unless it is one of an observer's own."""
         self._pass_on(self._see, operator, arguments, named, result)
 
     def report_raised(
-        self, error: RuntimeError, operator: Any, arguments: Any, named: Any
+        self, error: Exception, operator: Any, arguments: Any, named: Any
     ) -> None:
         """Pass on a call that its device refused: the script may catch that and go on.
 
         On MPS a lack of memory is a plain RuntimeError, known by its text.
         """
         see = None
-        if isinstance(error, NotImplementedError):
+        if isinstance(error, NotImplementedError) or _NO_FLOAT64 in str(error):
             see = self.refused
         elif any(text in str(error) for text in OUT_OF_MEMORY):
             see = self.starved
@@ -178,7 +197,7 @@ def _mode_class(base: Any, stream: OperatorStream) -> Any:
                 stream.before(operator, arguments, named or {})
             try:
                 result = operator(*arguments, **(named or {}))
-            except RuntimeError as error:
+            except (RuntimeError, TypeError) as error:
                 stream.report_raised(error, operator, arguments, named or {})
                 raise
             stream.report(operator, arguments, named or {}, result)

@@ -143,12 +143,18 @@ def _mapped(files: tuple[EventFile, ...], hide: Hide) -> Iterator[MappedCall]:
 
 
 def _witnesses(files: tuple[EventFile, ...]) -> Iterator[Witness]:
-    """Yield each witness once: of several processes, the one with most steps."""
+    """Yield each witness once: of several processes, the one with most steps.
+
+    A process whose census is not whole stands before those whose census is.
+    """
     best: dict[str, WitnessEvent] = {}
-    for _, event in events_of(files, WitnessEvent):
-        known = best.get(event.name)
-        if known is None or event.total_steps > known.total_steps:
-            best[event.name] = event
+    for file in files:
+        events = [event for event in file.events if isinstance(event, WitnessEvent)]
+        # The last word counts: a census says at its beginning that it owes one.
+        for event in {event.name: event for event in events}.values():
+            known = best.get(event.name)
+            if known is None or _weight(event) > _weight(known):
+                best[event.name] = event
     for name in WITNESSES:
         if name in best:
             event = best[name]
@@ -159,6 +165,11 @@ def _witnesses(files: tuple[EventFile, ...]) -> Iterator[Witness]:
                 total_steps=event.total_steps,
                 reason=event.reason,
             )
+
+
+def _weight(event: WitnessEvent) -> tuple[bool, bool, int]:
+    counts = event.name == "census"
+    return counts and not event.looked, counts and bool(event.reason), event.total_steps
 
 
 def _fallbacks(

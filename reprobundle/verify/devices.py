@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from reprobundle.format.findings import Finding
 from reprobundle.format.policy import Policy
-from reprobundle.format.record import Fact, Record
+from reprobundle.format.record import Fact, OperatorUse, Record
 from reprobundle.verify.checks import finding
 from reprobundle.verify.crossings import check_crossings
 from reprobundle.verify.fallback import check_fallback
@@ -95,7 +95,7 @@ def check_devices(
         policy: The frozen policy.
         traced: The evidence pass of the same occasion and claim, if one was made.
     """
-    yield _asked(record)
+    yield _asked(record, traced or record)
     yield _standin(record)
     yield from check_fallback(record, traced or record, policy, used=device_of(record))
     yield from check_kernels(record, traced or record, used=device_of(record))
@@ -103,8 +103,17 @@ def check_devices(
     yield _accepting(record, policy)
 
 
-def _asked(record: Record) -> Finding:
+def _asked(record: Record, traced: Record) -> Finding:
     asked, used = record.devices.requested, device_of(record)
+    if used != "cpu" and (told := _model_on_cpu(traced)):
+        return finding(
+            "device-asked",
+            "warn",
+            f"{used} was used, and the CPU did work of the model: {told}",
+            where=_first_on_cpu(traced),
+            got=used,
+            advice="move the model and its inputs to the device",
+        )
     if asked in _NO_CHOICE:
         cause, _ = missing_mps(record)
         why = f"; {cause}" if cause and used == "cpu" else ""
@@ -123,6 +132,34 @@ def _asked(record: Record) -> Finding:
         got=used,
         advice="have the command take its device from {device} or REPROBUNDLE_DEVICE",
     )
+
+
+def _on_cpu(traced: Record) -> list[OperatorUse]:
+    """Return the work of a model that a run with an accelerator left to the CPU.
+
+    A loss that the script computes on the CPU is an explicit copy: its part of a
+    backward pass counts only where the device had none.
+    """
+    uses = traced.devices.operators
+    shared = any(one.device != "cpu" and one.phase == "backward" for one in uses)
+    return [
+        one
+        for one in uses
+        if one.device == "cpu" and not (shared and one.phase == "backward")
+    ]
+
+
+def _model_on_cpu(traced: Record) -> str:
+    counts: dict[str, int] = {}
+    for one in _on_cpu(traced):
+        counts[one.phase] = counts.get(one.phase, 0) + one.count
+    return ", ".join(
+        f"{count:,} operators in {phase}" for phase, count in counts.items()
+    )
+
+
+def _first_on_cpu(traced: Record) -> str:
+    return next((one.where for one in _on_cpu(traced) if one.where), "")
 
 
 def _standin(record: Record) -> Finding:

@@ -144,7 +144,8 @@ def _count(seen: _Seen, name: str) -> int:
             if base_name(one.operator) == name:
                 key = (number, one.witness)
                 counts[key] = counts.get(key, 0) + one.count
-    told = {*seen.lacking, *seen.refused}
+    # No set: forks give rows that are equal, and each of them counts.
+    told = [*seen.lacking, *(one for one in seen.refused if one not in seen.lacking)]
     by_table = (use.count for use in told if base_name(use.operator) == name)
     return max((*counts.values(), sum(by_table)))
 
@@ -184,9 +185,14 @@ def _clean(seen: _Seen, record: Record, traced: Record, used: str) -> Finding:
     """Say that nothing fell back, or why that is not known."""
     table = _table(traced)
     idle = [name for name in WITNESSES if name not in seen.witnesses]
+    processes = (*record.processes, *traced.processes)
     reason = ""
     if record.pass_name == "measured" and not _listened(record):
         reason = "nobody listened to the warnings of the measured run"
+    elif not all(process.entered for process in processes):
+        reason = "a Python process ran without the recorder"
+    elif cut := _cut_of_census(traced):
+        reason = f"the census is not whole: {cut}"
     elif idle:
         reason = f"these witnesses did not look: {', '.join(idle)}"
     elif traced.devices.fallback != "none-seen":
@@ -204,12 +210,19 @@ def _clean(seen: _Seen, record: Record, traced: Record, used: str) -> Finding:
             advice="replay with --passes measured,evidence",
         )
     where = "; ".join(_coverage(seen.witnesses[name]) for name in WITNESSES)
-    number = sum(use.count for use in traced.devices.operators)
+    number = sum(use.count for use in traced.devices.operators if use.device != "cpu")
     return finding(
         "cpu-fallback",
         "pass",
         f"three witnesses saw none in {number:,} operator calls: {where}",
         got="none-seen",
+    )
+
+
+def _cut_of_census(traced: Record) -> str:
+    """Return why the census did not see the whole run; it alone sees refusals."""
+    return next(
+        (one.reason for one in traced.devices.witnesses if one.name == "census"), ""
     )
 
 

@@ -346,7 +346,12 @@ EVERY_ITEM: tuple[Item, ...] = (
         "Another failure happened than the expected one.",
         {"fail": _V.DIFFERENT_FAILURE},
     ),
-    Item("device-asked", "V15", "The device asked for was not used.", _REQUIRED),
+    Item(
+        "device-asked",
+        "V15",
+        "The device asked for was not used, or the CPU did a model's work beside it.",
+        {**_REQUIRED, **_WARNS},
+    ),
     Item(
         "device-mapped",
         "V15",

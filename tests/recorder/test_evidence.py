@@ -43,7 +43,7 @@ evidence.make_observers = lambda session, clock: [Broken(), Listener()]
 
 TRAIN = """\
 import observers
-import hashlib, threading, torch
+import _thread, hashlib, threading, torch
 
 torch.manual_seed(0)
 model = torch.nn.Linear(4, 2)
@@ -56,6 +56,15 @@ for _ in range(3):
 thread = threading.Thread(target=lambda: torch.full((2,), 3.0).erfinv())
 thread.start()
 thread.join()
+done = _thread.allocate_lock()
+done.acquire()
+
+def bare(start, power=0):
+    torch.full((power,), start).lgamma()
+    done.release()
+
+_thread.start_new_thread(bare, (3.0,), {"power": 2})
+done.acquire()
 print(hashlib.sha256(model.weight.detach().numpy().tobytes()).hexdigest())
 """
 
@@ -101,7 +110,9 @@ def test_an_observer_hears_operators_with_step_and_phase(traced):
 
 def test_operators_of_other_threads_are_heard(traced):
     (heard,) = traced[1]
-    assert "aten.erfinv.default" in {name for name, _, _ in heard}
+    names = {name for name, _, _ in heard}
+    assert "aten.erfinv.default" in names
+    assert "aten.lgamma.default" in names
 
 
 def test_what_an_observer_runs_itself_is_not_heard(traced):

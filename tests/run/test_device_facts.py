@@ -22,24 +22,30 @@ PRINTED = (
 
 @pytest.fixture
 def of(tmp_path):
-    """Return what events of one process say."""
+    """Return what events of one process, and of others, say."""
 
-    def made(*events, facts=TORCH, printed=""):
-        start = Start(
-            t_ns=0,
-            pid=1,
-            parent_pid=0,
-            kind="main",
-            argv=("python",),
-            executable="python",
-            working_directory="/",
-        )
-        file = EventFile(start=start, events=(start, *events), damaged_lines=0)
+    def made(*events, facts=TORCH, printed="", others=()):
         stderr = tmp_path / "stderr.txt"
         stderr.write_text(printed)
-        return devices((file,), facts, "mps", stderr=stderr, hide=[("/w", "{project}")])
+        files = tuple(
+            events_of_process(pid, one) for pid, one in enumerate((events, *others), 1)
+        )
+        return devices(files, facts, "mps", stderr=stderr, hide=[("/w", "{project}")])
 
     return made
+
+
+def events_of_process(pid, events):
+    start = Start(
+        t_ns=0,
+        pid=pid,
+        parent_pid=0,
+        kind="main",
+        argv=("python",),
+        executable="python",
+        working_directory="/",
+    )
+    return EventFile(start=start, events=(start, *events), damaged_lines=0)
 
 
 def device(name):
@@ -65,6 +71,18 @@ def test_on_mps_the_absence_of_a_warning_proves_nothing(of, name):
 def test_three_witnesses_that_saw_nothing_are_evidence(of):
     names = ("warnings", "profiler", "census")
     assert of(device("mps"), *map(looked, names)).fallback == "none-seen"
+
+
+def test_a_process_that_owes_its_census_makes_the_evidence_a_part(of):
+    names = ("warnings", "profiler", "census")
+    owed = WitnessEvent(t_ns=1, name="census", looked=False, reason="it was killed")
+    one = [device("mps"), *map(looked, names)]
+    paid = of(owed, *one)
+    assert paid.fallback == "none-seen"
+    found = of(*one, others=[[owed]])
+    assert found.fallback == "not-checked"
+    (census,) = [w for w in found.witnesses if w.name == "census"]
+    assert (census.looked, census.reason) == (False, "it was killed")
 
 
 def test_the_largest_count_of_one_key_holds(of):

@@ -10,7 +10,7 @@ from reprobundle.format.reader import open_bundle
 # One script for all ways in which an operator can end up on the CPU. A run may have
 # several of them, where what is found about one says nothing about the others.
 TRAIN = """\
-import json, sys, warnings
+import _thread, json, os, sys, warnings
 import torch
 
 device, ways = sys.argv[1], sys.argv[2].split("+")
@@ -63,6 +63,30 @@ for step in range(4):
             pass
     if "memory" in ways and device == "mps":
         y = y + torch.zeros(1 << 22, device=device)[0]
+    if "aside" in ways:
+        values = y.detach()
+        ended = _thread.allocate_lock()
+        ended.acquire()
+        def look():
+            try:
+                values.take(torch.zeros(1, dtype=torch.int64, device=device))
+            except NotImplementedError:
+                pass
+            ended.release()
+        _thread.start_new_thread(look, ())
+        ended.acquire()
+        try:
+            values.double()
+        except TypeError:
+            pass
+        child = os.fork()
+        if not child:
+            try:
+                values.mode()
+            except NotImplementedError:
+                pass
+            os._exit(0)
+        os.waitpid(child, 0)
     loss = y.square().mean()
     optimizer.zero_grad()
     loss.backward()
@@ -194,7 +218,7 @@ def test_every_phase_of_the_device_was_synchronised(replayed):
 
 
 MISSING = "silenced+composite+backward"
-WITHOUT_LEAVE = "library+caught+starved"
+WITHOUT_LEAVE = "library+caught+aside+starved"
 WITHOUT_FALLBACK = "crossing+index+detour"
 
 
@@ -269,6 +293,13 @@ def test_a_refusal_that_the_script_catches_makes_a_mixed_run(replayed):
     assert findings(done, "fallback-witnesses")[0][0] == "pass"
     assert not any("heaviside" in name for name in fell_back(done))
     assert done.status != 0
+
+
+@pytest.mark.parametrize("operator", ["take", "_to_copy", "mode"])
+def test_a_refusal_in_a_bare_thread_of_float64_or_in_a_fork_is_one(replayed, operator):
+    done, _ = replayed(WITHOUT_LEAVE, recommended_bytes=1 << 20)
+    (first, _) = findings(done, "cpu-fallback")
+    assert f"{operator} 4 times" in first[1]
 
 
 def test_float64_stops_with_the_reason_dtype(replayed):

@@ -19,6 +19,7 @@ from tests.verify.builder import (
     found,
     on,
     reasons,
+    used,
 )
 
 
@@ -36,6 +37,38 @@ def test_a_cpu_run_labelled_mps_is_no_mps_result(bench):
     assert (report.verdict, report.exit_status) == ("INCOMPLETE", 11)
     assert report.judgements[0].device == "cpu"
     assert "mps was asked for, tensors were seen on cpu only" in reasons(report)
+
+
+def test_a_models_work_on_the_cpu_beside_the_device_is_a_warning(bench):
+    step = used("aten.add.Tensor")
+    forward = used(
+        "aten.addmm.default", "cpu", phase="forward", count=3, where="{project}/t.py:4"
+    )
+    backward = used("aten.mm.default", "cpu", phase="backward", count=2)
+    operators = (step, forward, backward)
+    report = judged_on(bench, operators)
+    assert report.verdict == "REPRODUCED WITH WARNINGS"
+    asked = found(report, "device-asked", "warn")[0]
+    assert asked.reason == (
+        "mps was used, and the CPU did work of the model: 3 operators in forward, "
+        "2 operators in backward"
+    )
+    assert asked.where == "{project}/t.py:4"
+    # The CPU's operators are none that the device was given.
+    assert "none in 3 operator calls" in found(report, "cpu-fallback", "pass")[0].reason
+    assert bench.verify(allow=["device-asked"]).exit_status == 0
+
+
+def test_a_loss_that_the_script_computes_on_the_cpu_is_an_explicit_copy(bench):
+    loss = used("aten._log_softmax_backward_data.default", "cpu", phase="backward")
+    report = judged_on(bench, (used("aten.mm.default", phase="backward"), loss))
+    assert report.exit_status == 0
+
+
+def judged_on(bench, operators):
+    devices = on("mps", requested="mps", operators=operators)
+    bench.pack().replay(devices=devices, phases=(), platform="darwin")
+    return bench.verify()
 
 
 def test_cpu_fallback_is_a_warning_that_can_never_be_allowed(bench):

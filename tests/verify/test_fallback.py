@@ -2,7 +2,7 @@
 
 import pytest
 
-from reprobundle.format.record import Fact, Fallback, Transfer, Witness
+from reprobundle.format.record import Fact, Fallback, Process, Transfer, Witness
 from tests.verify.builder import ENVIRONMENT, WITNESSES, found, on, reasons, used
 
 MODE = Fallback(
@@ -191,6 +191,34 @@ def test_an_operator_that_was_refused_is_no_result_of_the_device_alone(bench):
     assert "refused by the device 4 times, and the script went on" in reason
     # Nobody could see it fall back, and nobody is blamed for it.
     assert found(report, "fallback-witnesses", "pass")
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_process_without_the_recorder_may_have_fallen_back(bench, side):
+    missed = Process(pid=7, argv=("python", "-I"), kind="python", entered=False)
+    common = {"phases": (), "platform": "darwin"}
+    seen = {"processes": (Process(pid=6, entered=True, ended=True), missed)}
+    bench.pack().replay(devices=alone(), **common, **(seen if side == 0 else {}))
+    bench.replay(
+        devices=on("mps"),
+        pass_name="evidence",
+        **common,
+        **(seen if side == 1 else {}),
+    )
+    report = bench.verify()
+    assert report.verdict == "INCOMPLETE"
+    (gap, *_) = found(report, "cpu-fallback", "not-checked")
+    assert gap.reason.endswith("a Python process ran without the recorder")
+
+
+def test_a_census_of_a_part_shows_no_absence(bench):
+    cut = "a process that used the device did not report its end"
+    census = Witness(name="census", looked=False, reason=cut)
+    traced = on("mps", "not-checked", witnesses=(*WITNESSES[:2], census))
+    report = judged(bench, alone(), traced)
+    assert report.verdict == "INCOMPLETE"
+    gap = found(report, "cpu-fallback", "not-checked")[0]
+    assert gap.reason.endswith(f"the census is not whole: {cut}")
 
 
 def test_an_operator_that_was_refused_only_sometimes_is_doubted_as_well(bench):

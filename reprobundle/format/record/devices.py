@@ -66,15 +66,17 @@ class OperatorUse(
 
     Attributes:
         operator: As a dispatch mode shows it: ``aten.addmm.default``.
-        device: Device type.
+        device: Device type; ``cpu`` where the CPU alone did work of a model in a run
+            that used an accelerator: parameters in a forward pass, or a backward pass.
         phase: Phase of the run; empty between phases.
         count: Calls.
         bytes: Size of its tensors on that device, arguments and results, over all
             calls: what a fallback would move.
         steps: In how many optimizer steps it was called.
         where: ``path:line`` of the first call.
-        refused: How many of the calls raised because the device has no kernel, and the
-            script went on: whatever took their place was not this operator there.
+        refused: How many of the calls raised because the device has no kernel or no
+            float64, and the script went on: whatever took their place was not this
+            operator there.
         out_of_memory: How many of the calls raised because the device had no memory
             for them.
     """
@@ -226,7 +228,8 @@ class Devices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         standin: Whether a stand-in device took the accelerator's place.
         witnesses: Who looked for CPU fallback, and where.
         fallbacks: Operators that were seen running on the CPU.
-        operators: What the accelerator was given, from an evidence pass.
+        operators: What the accelerator was given, and a model's work that the CPU did
+            beside it, from an evidence pass.
         transfers: Copies the script asked for, from an evidence pass.
         bad_indices: Indices out of range, from an evidence pass.
         float64: Places that would raise on MPS, from an evidence pass.
