@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 _READ: dict[tuple[Any, int], tuple[bool, bool]] = {}
 _READS: dict[tuple[Any, int], bool] = {}
 _READERS = ("item", "float", "int", "bool", "print", "str", "repr", "format", "equal")
+_CALLED: dict[tuple[Any, int], str] = {}
 _NAMED: dict[tuple[Any, int], tuple[str, ...]] = {}
 
 
@@ -49,7 +50,8 @@ def read_call(source: str, exact: bool) -> tuple[bool, bool]:
         # The outermost one; a piece that is no call, such as a loop, names nothing.
         whole: Any = found.body[0]
         calls = [one for one in calls if one is whole.value]
-    named = [key.value for c in calls for key in c.keywords if key.arg == "device"]
+    words = ("device", "map_location")
+    named = [key.value for c in calls for key in c.keywords if key.arg in words]
     values = named or [value for call in calls for value in call.args]
     return bool(named), any(map(_is_cpu, values))
 
@@ -82,6 +84,28 @@ def _is_read(source: str) -> bool:
         return True
     name = getattr(function, "attr", getattr(function, "id", ""))
     return name in _READERS
+
+
+def function_called(frame: FrameType) -> str:
+    """Return the last name of the function that a frame is calling; else nothing."""
+    place = (frame.f_code, frame.f_lasti)
+    known = _CALLED.get(place)
+    if known is None:
+        source, exact = _source(frame)
+        known = _CALLED[place] = _name_of(source) if exact else ""
+    return known
+
+
+def _name_of(source: str) -> str:
+    import ast
+
+    try:
+        whole: Any = ast.parse(f"({source})").body[0]
+    except SyntaxError:
+        return ""
+    function = getattr(whole.value, "func", None)
+    name: str = getattr(function, "attr", getattr(function, "id", ""))
+    return name
 
 
 def device_of_tensor(frame: FrameType | None) -> Any:

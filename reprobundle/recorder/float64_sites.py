@@ -9,7 +9,8 @@ stays on the CPU is no such place, and neither is a number of Python's.
 # ruff: noqa: ANN401 -- objects of the user's libraries pass through here
 from __future__ import annotations
 
-from .callers import caller
+from .call_sources import function_called
+from .callers import caller, calling_frame
 from .evidence import Observer
 from .steered import Steered, unseen_graphs
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from .session import Session
 
 _MOST_SITES = 200
+# Where torch itself takes float32 on MPS: the reciprocal of a scale, and the
+# tolerances of these functions (aten/src/ATen/native/LinearAlgebra.cpp, get_atol_rtol).
+_SPARED_FILE = "/torch/amp/grad_scaler.py"
+_SPARED = frozenset({"matrix_rank", "pinv"})
 
 
 class Float64Sites(Observer):
@@ -67,10 +72,18 @@ class Float64Sites(Observer):
         if any(tensor.dtype in self._wide and holds(tensor) for tensor in given):
             return
         for tensor in made:
-            if tensor.dtype in self._wide and holds(tensor):
+            if tensor.dtype in self._wide and holds(tensor) and not self._is_spared():
                 how = "made" if not given else "computed"
                 self._add(how, str(call.operator), tensor)
                 return
+
+    def _is_spared(self) -> bool:
+        """Tell whether torch computes in float32 where it runs on MPS."""
+        frame = calling_frame()
+        if frame is None:
+            return False
+        is_scaler = frame.f_code.co_filename.endswith(_SPARED_FILE)
+        return is_scaler or function_called(frame) in _SPARED
 
     def _arrived(self, tensor: Any, how: str) -> None:
         if self.on_arrival is not None:

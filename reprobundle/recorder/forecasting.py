@@ -15,6 +15,7 @@ from .operator_forms import OperatorForms
 from .refusals import Refusals
 from .steered_census import SteeredCensus
 from .steered_crossings import SteeredCrossings
+from .told_device import ToldDevice
 from .whole_layers import WholeLayers
 
 TYPE_CHECKING = False
@@ -57,7 +58,7 @@ class Forecasting:
             crossings.on_mixed = self._refusals.mixed
             sites.steered.after = self._refusals.after
         self.observers: list[Observer] = [
-            *([self._named(session, asked)] if asked.get("named") else []),
+            self._named(session, asked) if asked.get("named") else ToldDevice(session),
             *([Dry(session)] if asked.get("dry") else []),
             layers,
             sites,

@@ -46,7 +46,7 @@ class MappedClasses:
     def install(self) -> None:
         """Attach to torch, which was just imported."""
         torch = self._torch
-        replace(torch.amp.autocast_mode.autocast, "__init__", self._autocast)
+        self.watch_autocast()
         for name in ("custom_fwd", "custom_bwd"):
             replace(torch.amp, name, self._custom(name), torch.amp.autocast_mode)
         replace(torch, "is_autocast_enabled", self._autocasts)
@@ -54,11 +54,21 @@ class MappedClasses:
         if scaler is not None:
             replace(scaler, "__init__", self._scaler)
         replace(torch.serialization, "default_restore_location", self._restore)
-        replace(torch, "compile", self._compile)
+        replace(torch.jit, "load", self._script)
+        self.leave_uncompiled()
         torch.Generator = self._generator(torch.Generator)
         register = getattr(torch.jit._builtins, "_register_builtin", None)
         if register is not None:
             register(torch.Generator, "aten::Generator")
+
+    def watch_autocast(self) -> None:
+        """Have ``autocast`` for the source be one for the target, and count that."""
+        autocast = self._torch.amp.autocast_mode.autocast
+        replace(autocast, "__init__", self._autocast)
+
+    def leave_uncompiled(self) -> None:
+        """Have what ``torch.compile`` gives run as it stands, and count that."""
+        replace(self._torch, "compile", self._compile)
 
     def _autocast(self, original: Function) -> Function:
         torch, calls = self._torch, self._calls
@@ -71,7 +81,8 @@ class MappedClasses:
             cache_enabled: bool | None = None,
         ) -> None:
             if self._names(device_type):
-                calls.note("torch.autocast", device_type)
+                if enabled:
+                    calls.note("torch.autocast", device_type)
                 device_type = calls.target
                 if dtype is None:
                     # Each device has a default of its own; the script means this one's.
@@ -131,15 +142,34 @@ class MappedClasses:
 
         return restore
 
+    def _script(self, original: Function) -> Function:
+        """Put a script's tensors where they are mapped to."""
+        calls = self._calls
+
+        def load(
+            f: Any, map_location: Any = None, *arguments: Any, **named: Any
+        ) -> Any:
+            if map_location is not None and self._names(device_text(map_location)):
+                calls.note("torch.jit.load", device_text(map_location))
+                map_location = calls.target
+            return original(f, map_location, *arguments, **named)
+
+        return load
+
     def _compile(self, original: Function) -> Function:
         """Run what was to be compiled as it stands: the compiler asks no mode."""
         calls = self._calls
+        # Scripts ask for what a compiled model has besides, such as `_orig_mod`.
+        set_stance = getattr(self._torch.compiler, "set_stance", None)
 
         def compile(model: Any = None, **options: Any) -> Any:
             off = os.environ.get("TORCH_COMPILE_DISABLE") == "1"
             if off or options.get("disable"):
                 return original(model, **options)
             calls.note("torch.compile", "", "not compiled")
+            if set_stance is not None:
+                set_stance("force_eager")
+                return original(model, **options)
             return model if model is not None else lambda function: function
 
         return compile

@@ -82,6 +82,8 @@ class Steered:
         replace(torch.Tensor, "cpu", self._watch_cpu)
         for name in ("to", "cpu"):
             replace(torch.nn.Module, name, self._watch_module)
+        replace(torch, "load", self._watch_load)
+        replace(torch.jit, "load", self._watch_load)
         replace(torch.Tensor, "new_tensor", self._watch_new)
         replace(torch.Tensor, "__deepcopy__", self._watch_deep_copy)
         register = getattr(torch.jit._builtins, "_register_builtin", None)
@@ -283,6 +285,30 @@ class Steered:
             return result
 
         return move
+
+    def _watch_load(self, original: Function) -> Function:
+        """Follow what a file's tensors are told by ``map_location``."""
+
+        def load(
+            f: Any, map_location: Any = None, *arguments: Any, **named: Any
+        ) -> Any:
+            result = original(f, map_location, *arguments, **named)
+            if isinstance(map_location, (str, self._torch.device)):
+                self._session.attempt("float64", self._loaded, result, map_location)
+            self._end()
+            return result
+
+        return load
+
+    def _loaded(self, result: Any, wanted: Any) -> None:
+        if not self.asked.is_goal(wanted):
+            return
+        torch = self._torch
+        for one in torch.utils._pytree.tree_leaves(result):
+            if isinstance(one, torch.nn.Module):
+                self._settle((*one.parameters(), *one.buffers()), "steered")
+            elif isinstance(one, torch.Tensor):
+                self._settle((one,), "steered")
 
     def _settle(self, tensors: Iterable[Any], goal: str) -> None:
         for tensor in tensors:

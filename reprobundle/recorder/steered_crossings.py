@@ -110,7 +110,13 @@ class SteeredCrossings(Observer):
 
     def _copied(self, target: Any, source: Any) -> None:
         goes, comes = self._steered.holds(target), self._steered.holds(source)
-        if goes != comes and source.dim():
+        if goes == comes or not source.dim():
+            return
+        here = source if goes else target
+        if self._birth(here) == _place_of_call():
+            # An operator's own call made one of both, as padding does.
+            self._steered.adopt(here)
+        else:
             self._add("to-device" if goes else "to-cpu", "aten.copy_.default", source)
 
     def _mixed(self, call: OperatorCall, name: str, given: list[Any]) -> None:

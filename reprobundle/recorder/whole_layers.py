@@ -90,20 +90,24 @@ class WholeLayers(Observer):
     def _watch(self, parts: tuple[str, str]) -> Callable[[Function], Function]:
         is_compiling = self._torch.compiler.is_compiling
         number = self._torch.autograd._get_sequence_nr
-        forward, backward = parts
+        tensor = self._torch.Tensor
 
         def make(original: Function) -> Function:
             def layer(*arguments: Any, **named: Any) -> Any:
                 if is_compiling():
                     return original(*arguments, **named)
                 before, first = getattr(self._now, "layer", ""), number()
-                self._now.layer = before or forward
+                # Packed sequences have no kernel for all of the layer: their batch
+                # sizes stand in the place of the state.
+                packed = len(arguments) > 1 and isinstance(arguments[1], tensor)
+                asked = _LINEAR if parts == _LSTM and packed else parts
+                self._now.layer = before or asked[0]
                 try:
                     return original(*arguments, **named)
                 finally:
                     self._now.layer = before
                     if not before:
-                        self._keep(first, number(), backward)
+                        self._keep(first, number(), asked[1])
 
             return layer
 

@@ -327,6 +327,78 @@ def test_what_the_table_is_not_about_is_unknown_and_no_success(tmp_path):
     assert report.exit_status == 11
 
 
+MIXED = """import sys, torch
+device = torch.device(sys.argv[1])
+model = torch.compile(torch.nn.Linear(4, 2).to(device))
+optimizer = torch.optim.AdamW(model._orig_mod.parameters())
+scaler = torch.amp.GradScaler(device.type)
+for _ in range(2):
+    with torch.autocast(device.type, dtype=torch.bfloat16):
+        loss = model(torch.ones(4, 4).to(device)).sum()
+    with torch.autocast(device.type, enabled=False):
+        rank = torch.linalg.matrix_rank(torch.eye(3).to(device))
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    scaler.update()
+print(torch.linalg.pinv(torch.ones(3, 2).to(device)))
+"""
+
+
+@pytest.mark.parametrize("device", ["{device}", "mps"])
+def test_compiled_code_is_seen_and_what_torch_does_for_mps_is_no_float64(
+    device, tmp_path
+):
+    (tmp_path / "a.py").write_text(MIXED)
+    argv = ("python", "a.py", device)
+    report = forecast(typed(argv, tmp_path, variables()), ForecastOptions(torch="2.14"))
+    assert report.float64 == ()
+    assert [o for o in report.crossings if o.kind == "mixed-devices"] == []
+    assert any("_backward" in one.on_mps for one in report.operators)
+    told = [one for one in report.not_covered if " a.py:" in one]
+    assert told == [
+        "what is compiled at a.py:3: it ran as it stands",
+        "what autocast casts at a.py:7: it cast as on the CPU",
+    ]
+    assert report.exit_status == 11
+
+
+LOADED = """import sys, torch
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+device = sys.argv[1]
+x = torch.ones(2, 4).to(device)
+layer = torch.nn.Linear(4, 4).to(device)
+torch.save(layer, "layer.pt")
+torch.save(layer.state_dict(), "state.pt")
+torch.jit.script(layer).save("script.pt")
+torch.load("layer.pt", map_location=device, weights_only=False)(x)
+x @ torch.load("state.pt", map_location=device)["weight"]
+torch.load("state.pt", map_location="cpu")["weight"].numpy()
+torch.jit.load("script.pt", map_location=device)(x)
+lstm = torch.nn.LSTM(4, 4, batch_first=True).to(device)
+padded = torch.ones(2, 3, 4).to(device)
+packed = pack_padded_sequence(
+    padded, torch.tensor([2, 3]), batch_first=True, enforce_sorted=False
+)
+pad_packed_sequence(lstm(packed)[0], batch_first=True)[0].sum().backward()
+"""
+
+
+@pytest.mark.parametrize("device", ["{device}", "mps"])
+def test_what_is_loaded_or_packed_on_the_device_is_there(device, tmp_path):
+    (tmp_path / "a.py").write_text(LOADED)
+    argv = ("python", "a.py", device)
+    report = forecast(typed(argv, tmp_path, variables()), ForecastOptions(torch="2.13"))
+    assert [o for o in report.crossings if o.kind == "mixed-devices"] == []
+    copied = [o.where for o in report.crossings if o.note == "copy_"]
+    assert copied == []
+    # There is no kernel for all of a recurrent layer over packed sequences.
+    asked = {one.on_mps for one in report.operators}
+    assert "linear_backward" in asked
+    assert not {"_lstm_mps", "lstm_mps_backward"} & asked
+    assert report.exit_status == 0
+
+
 def test_a_mac_of_any_size_is_named_as_it_was_asked_for(faulty):
     _, report = faulty
     sizes = {16 << 30: "16 GB", 12 << 10: "12.0 KiB", 3 << 29: "1.50 GiB"}
