@@ -102,7 +102,7 @@ class ForecastKernel(
     Attributes:
         operator: As the run called it.
         kind: ``wrong``: known to give wrong numbers without an error; ``detour``: its
-            kernel leaves for the CPU by itself.
+            kernel leaves for the CPU by itself; ``refused``: it raises.
         text: What happens.
         source: Where that is known from.
         certainty: ``likely`` where it depends on what is not seen here.
@@ -112,7 +112,7 @@ class ForecastKernel(
     """
 
     operator: str
-    kind: Literal["wrong", "detour"]
+    kind: Literal["wrong", "detour", "refused"]
     text: str
     source: str
     certainty: Certainty

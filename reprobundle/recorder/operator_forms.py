@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 # Those of reprobundle/verify/mps_kernels.py; a test holds both together.
 WATCHED = frozenset(
     {
+        "aten::_adaptive_avg_pool2d",
         "aten::_linalg_eigh",
         "aten::_linalg_svd",
+        "aten::adaptive_max_pool2d",
         "aten::addmm",
         "aten::avg_pool2d",
         "aten::baddbmm",
@@ -141,9 +143,11 @@ def _form(tensor: Any) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
 
 
 def _options(schema: Any, call: OperatorCall) -> Iterator[tuple[str, str]]:
-    """Yield the whole numbers among the arguments, by name."""
+    """Yield the whole numbers among the arguments, and a pool's size, by name."""
     names = (argument.name for argument in schema.arguments)
     given = {**dict(zip(names, call.arguments, strict=False)), **call.named}
     for name, value in given.items():
         if isinstance(value, int):
             yield name, str(value)
+        elif name == "output_size":
+            yield name, ",".join(map(str, value))

@@ -16,6 +16,7 @@ from reprobundle.port.forecast.judging import (
     is_refused,
     is_wrong,
     on_cpu,
+    raises,
 )
 from reprobundle.report import text
 from reprobundle.report.forecast_crossings import crossing_lines
@@ -32,6 +33,11 @@ _FITS: dict[Fit, str] = {
     "cannot": "cannot fit",
     "tight": "tight",
     "not-excluded": "not excluded",
+}
+_KINDS = {
+    "wrong": "WRONG on MPS",
+    "detour": "on the CPU",
+    "refused": "RAISES on MPS",
 }
 _OPERATORS = (
     Column("on MPS"),
@@ -108,12 +114,12 @@ def _kernels(report: ForecastReport, screen: Screen, *, verbose: bool) -> list[L
     for one in report.kernels:
         label = "" if lines else "known"
         name = one.operator.removeprefix("aten.").removesuffix(".default")
-        what = "WRONG on MPS" if one.kind == "wrong" else "on the CPU"
+        what = _KINDS[one.kind]
         said = (
             f"{one.certainty}, {what}: {name} at {one.where or text.NOTHING}, "
             f"{text.plural(one.count, 'call')}: {one.text} ({one.source})"
         )
-        style: Style = "bad" if is_wrong(one) else "warn"
+        style: Style = "bad" if is_wrong(one) or raises(one) else "warn"
         lines += paragraph(screen, label, said, style=style)
         lines += paragraph(screen, "", one.form, style="dim") if verbose else []
     return lines
@@ -205,12 +211,14 @@ def _blockers(report: ForecastReport) -> Iterator[str]:
     operators = sum(is_refused(o) and not o.follows for o in report.operators)
     mixed = sum(one.kind == "mixed-devices" for one in report.crossings)
     kernels = sum(map(is_wrong, report.kernels))
+    refused = sum(map(raises, report.kernels))
     for number, noun, rest in (
         (operators, "operator", " without a kernel"),
         (len(report.float64), "place", " with float64"),
         (mixed, "place", " with tensors of both devices"),
         (len(report.refused), "refusal", ""),
         (kernels, "operator", " in a form that MPS gets wrong"),
+        (refused, "operator", " in a form that MPS refuses"),
     ):
         if number:
             yield f"{text.plural(number, noun)}{rest}"

@@ -1,6 +1,6 @@
-"""Kernels of MPS that leave for the CPU by themselves, or are wrong for a layout.
+"""Kernels of MPS that leave for the CPU, are wrong for a layout, or refuse a size.
 
-Both depend on dtypes, sizes and strides, which an evidence pass records for the few
+All depend on dtypes, sizes and strides, which an evidence pass records for the few
 operators concerned (`OperatorForm`), and on the version of torch.
 """
 
@@ -113,6 +113,20 @@ def _channels_slice(form: OperatorForm) -> bool:
 def _input_not_row_major(form: OperatorForm) -> bool:
     given = form.tensors[1] if len(form.tensors) > 1 else form.tensors[0]
     return len(given.shape) >= 4 and not _is_row_major(given)
+
+
+def _indivisible_pool(form: OperatorForm) -> bool:
+    """Whether the extents of a pool's input and output do not divide evenly."""
+    wanted = form.options.get("output_size", "").split(",")
+    given = form.tensors[0].shape[-2:]
+    if len(given) != 2 or len(wanted) != 2 or not all(map(str.isdigit, wanted)):
+        return False
+    pairs = [(extent, int(text)) for extent, text in zip(given, wanted, strict=True)]
+    if any(out == 0 or extent == 0 for extent, out in pairs):
+        return False
+    shrinks = all(extent % out == 0 for extent, out in pairs)
+    grows = all(out % extent == 0 for extent, out in pairs)
+    return not (shrinks or grows)
 
 
 def _table_too_large(form: OperatorForm) -> bool:
@@ -255,11 +269,41 @@ FAULTS = (
     ),
 )
 
+_POOLS = ("_adaptive_avg_pool2d", "adaptive_max_pool2d")
+_REFUSES_POOL = (
+    "an adaptive pool whose input size and output size do not divide evenly raises, "
+    "also under the fallback variable"
+)
+
+REFUSALS = (
+    Kernel(
+        _POOLS,
+        _FIRST,
+        (2, 13),
+        _indivisible_pool,
+        certain=True,
+        text=_REFUSES_POOL,
+        source=f"{_ISSUE}96056",
+    ),
+    # Its text was read in binaries up to 2.13.
+    Kernel(
+        _POOLS,
+        (2, 14),
+        _LAST,
+        _indivisible_pool,
+        certain=False,
+        text=_REFUSES_POOL,
+        source=f"{_ISSUE}96056",
+    ),
+)
+
 
 def watched() -> frozenset[str]:
     """Return every operator whose forms are to be recorded."""
     return frozenset(
-        f"aten::{name}" for one in (*DETOURS, *FAULTS) for name in one.operators
+        f"aten::{name}"
+        for one in (*DETOURS, *FAULTS, *REFUSALS)
+        for name in one.operators
     )
 
 

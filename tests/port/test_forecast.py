@@ -399,6 +399,39 @@ def test_what_is_loaded_or_packed_on_the_device_is_there(device, tmp_path):
     assert report.exit_status == 0
 
 
+POOLED = """import sys, torch
+device = sys.argv[1]
+x = torch.ones(1, 3, 14, 14).to(device)
+for size in (1, 7, (2, 14), 28):
+    torch.nn.AdaptiveAvgPool2d(size)(x)
+torch.nn.AdaptiveMaxPool1d(5)(x[0])
+"""
+
+
+@pytest.mark.parametrize(
+    ("version", "certainty", "status"),
+    [("2.13", "certain", 10), ("2.15", "likely", 11)],
+)
+def test_an_adaptive_pool_that_does_not_divide_evenly_is_refused(
+    version, certainty, status, tmp_path
+):
+    (tmp_path / "a.py").write_text(POOLED)
+    argv = ("python", "a.py", "{device}")
+    report = forecast(
+        typed(argv, tmp_path, variables()), ForecastOptions(torch=version)
+    )
+    (found,) = report.kernels
+    assert (found.kind, found.certainty) == ("refused", certainty)
+    assert (found.operator, found.where) == (
+        "aten.adaptive_max_pool2d.default",
+        "a.py:6",
+    )
+    assert report.exit_status == status
+    shown = " ".join(render_forecast(report).split())
+    assert f"{certainty}, RAISES on MPS: adaptive_max_pool2d at a.py:6" in shown
+    assert ("1 operator in a form that MPS refuses" in shown) == (status == 10)
+
+
 def test_a_mac_of_any_size_is_named_as_it_was_asked_for(faulty):
     _, report = faulty
     sizes = {16 << 30: "16 GB", 12 << 10: "12.0 KiB", 3 << 29: "1.50 GiB"}

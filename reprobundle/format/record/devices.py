@@ -180,7 +180,8 @@ class OperatorForm(
         operator: As a dispatch mode shows it.
         device: Device type.
         tensors: Its tensor arguments, in order.
-        options: Whole numbers and truth values among its arguments, as text.
+        options: Whole numbers and truth values among its arguments, as text; of a pool
+            also its ``output_size``, such as ``5,5``.
         where: ``path:line`` of the user's call.
         phase: Phase of the run, if it is known.
         count: How often.

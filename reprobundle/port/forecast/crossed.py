@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
 
 from reprobundle.format.forecast_report import (
     Certainty,
@@ -15,6 +16,7 @@ from reprobundle.run.events import AnyEvent, OperatorFormEvent, SteeredCrossingE
 from reprobundle.verify.mps_kernels import (
     DETOURS,
     FAULTS,
+    REFUSALS,
     Kernel,
     operator_of,
     version_of,
@@ -93,15 +95,19 @@ def judge_kernels(
     if version is None:
         return
     for kernel in FAULTS:
-        yield from _hits(kernel, kernel.matching(forms, version), wrong=True)
+        yield from _hits(kernel, kernel.matching(forms, version), "wrong")
+    for kernel in REFUSALS:
+        yield from _hits(kernel, kernel.matching(forms, version), "refused")
     for kernel in DETOURS:
         # The others stand in the table of operators, as detours.
         if kernel.certain:
-            yield from _hits(kernel, kernel.matching(forms, version), wrong=False)
+            yield from _hits(kernel, kernel.matching(forms, version), "detour")
 
 
 def _hits(
-    kernel: Kernel, forms: Iterable[OperatorForm], *, wrong: bool
+    kernel: Kernel,
+    forms: Iterable[OperatorForm],
+    kind: Literal["wrong", "detour", "refused"],
 ) -> Iterator[ForecastKernel]:
     by_operator: dict[str, list[OperatorForm]] = {}
     for form in forms:
@@ -110,7 +116,7 @@ def _hits(
         is_certain = kernel.certain and operator_of(mine[0]) not in _LAYOUT_OF_CPU
         yield ForecastKernel(
             operator=operator,
-            kind="wrong" if wrong else "detour",
+            kind=kind,
             text=kernel.text,
             source=kernel.source,
             certainty="certain" if is_certain else "likely",

@@ -129,7 +129,11 @@ def with_status(report: ForecastReport, *, asked_memory: bool) -> ForecastReport
         asked_memory: Whether one size of Mac was named, which then has to do.
     """
     status = report.exit_status
-    if any(one.place == "unknown" for one in report.operators) or any(on_cpu(report)):
+    if (
+        any(one.place == "unknown" for one in report.operators)
+        or any(on_cpu(report))
+        or any(one.kind == "refused" for one in report.kernels)
+    ):
         status = EXIT_UNDECIDED
     if _blocked(report) or (asked_memory and report.memory[0].fit == "cannot"):
         status = EXIT_BLOCKED
@@ -147,6 +151,7 @@ def _blocked(report: ForecastReport) -> bool:
         or bool(report.float64)
         or any(one.kind == "mixed-devices" for one in report.crossings)
         or any(map(is_wrong, report.kernels))
+        or any(map(raises, report.kernels))
         or bool(report.refused)
     )
 
@@ -159,6 +164,11 @@ def is_refused(one: ForecastOperator) -> bool:
 def is_wrong(one: ForecastKernel) -> bool:
     """Tell whether a form is known to give wrong numbers for certain."""
     return one.kind == "wrong" and one.certainty == "certain"
+
+
+def raises(one: ForecastKernel) -> bool:
+    """Tell whether a kernel refuses a form for certain."""
+    return one.kind == "refused" and one.certainty == "certain"
 
 
 def on_cpu(report: ForecastReport) -> Iterator[str]:
