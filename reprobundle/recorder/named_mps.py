@@ -181,5 +181,7 @@ class NamedMps(Observer):
 
 
 def _plain(function: Any) -> Any:
-    """Return a function of torch without the recorder's wrapper."""
-    return getattr(function, "__wrapped__", function)
+    """Return a function of torch without the recorder's wrappers."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function

@@ -67,8 +67,11 @@ class Redirect:
 
     def call(self, function: Function, arguments: Arguments, named: Named) -> Any:
         """Make one call, with its devices replaced."""
-        # A method that the recorder wrapped shows its wrapper to the mode.
-        plain = getattr(function, "__wrapped__", function)
+        plain = function
+        # A method that was wrapped shows its outermost wrapper to the mode. Some are
+        # wrapped twice by the recorder, where torch was built with MPS.
+        while hasattr(plain, "__wrapped__"):
+            plain = plain.__wrapped__
         special = self._special.get(plain)
         if special is not None:
             return special(plain, arguments, named)

@@ -165,6 +165,19 @@ json.dump(told, open("told.json", "w"))
 """
 
 
+# The recorder does so itself, where torch was built with MPS and the run is traced.
+WRAPPED_TWICE = """\
+import functools, torch
+
+for _ in range(2):
+    original = torch.Tensor.to
+    torch.Tensor.to = functools.wraps(original)(
+        lambda *given, original=original, **named: original(*given, **named)
+    )
+print(torch.ones(2).to("cuda").is_cuda)
+"""
+
+
 @pytest.fixture(scope="module")
 def mapped(launch: Launcher) -> Run:
     return launch(
@@ -193,6 +206,11 @@ def _told(run: Run) -> dict[str, object]:
 def test_a_move_to_the_mapped_device_copies_as_one_to_cuda_does(told):
     assert told["host"] == [1.0, 1.0]
     assert told["snapshot"] is True
+
+
+def test_a_move_is_mapped_however_often_the_method_was_wrapped(launch: Launcher):
+    run = launch(["python", "t.py"], {"t.py": WRAPPED_TWICE}, mapping="cuda=cpu")
+    assert (run.stdout, run.status) == ("True\n", 0)
 
 
 def test_a_tensor_that_is_there_already_is_not_copied(told):
