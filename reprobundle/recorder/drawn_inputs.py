@@ -72,6 +72,10 @@ class DrawnInputs(Observer):
             draws[key] = weakref.ref(storage, lambda _: draws.pop(key, None))
 
     def _is_drawn(self, tensor: Any) -> bool:
+        functorch = self._torch._C._functorch
+        while functorch.is_functorch_wrapped_tensor(tensor):
+            # vmap and grad give modules tensors that have no memory of their own.
+            tensor = functorch.get_unwrapped(tensor)
         if tensor.layout != self._torch.strided:
             return False
         return tensor.untyped_storage()._cdata in self._draws

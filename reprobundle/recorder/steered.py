@@ -80,6 +80,7 @@ class Steered:
     def _attach(self, torch: Any) -> None:
         replace(torch.Tensor, "to", self._watch_move)
         replace(torch.Tensor, "cpu", self._watch_cpu)
+        replace(torch.Tensor, "type_as", self._watch_type_as)
         for name in ("to", "cpu"):
             replace(torch.nn.Module, name, self._watch_module)
         replace(torch, "load", self._watch_load)
@@ -193,6 +194,22 @@ class Steered:
             return result
 
         return to
+
+    def _watch_type_as(self, original: Function) -> Function:
+        """Follow ``x.type_as(y)``, which goes to where ``y`` is."""
+        is_compiling = self._torch.compiler.is_compiling
+
+        def type_as(tensor: Any, other: Any) -> Any:
+            if is_compiling() or self._moving or _is_ours_to_make(sys._getframe(1)):
+                return original(tensor, other)
+            if not self._session.attempt("float64", self.holds, other):
+                tensor = self._try(self._leave, tensor, tensor)
+                return original(tensor, other)
+            result = self._try(self._arrive, original(tensor, other), tensor)
+            self._end()
+            return result
+
+        return type_as
 
     def _end(self) -> None:
         if self.after is not None:

@@ -101,8 +101,21 @@ def _has_gaps(tensor: TensorForm) -> bool:
     return False
 
 
+def _is_expanded(tensor: TensorForm) -> bool:
+    """Whether one element stands for several."""
+    pairs = zip(tensor.shape, tensor.stride, strict=True)
+    return any(extent > 1 and stride == 0 for extent, stride in pairs)
+
+
 def _weight_with_gaps(form: OperatorForm) -> bool:
-    return len(form.tensors) > 1 and _has_gaps(form.tensors[1])
+    if len(form.tensors) < 2:
+        return False
+    weight = form.tensors[1]
+    return _has_gaps(weight) and not _is_expanded(weight)
+
+
+def _weight_expanded(form: OperatorForm) -> bool:
+    return len(form.tensors) > 1 and _is_expanded(form.tensors[1])
 
 
 def _channels_slice(form: OperatorForm) -> bool:
@@ -218,6 +231,16 @@ FAULTS = (
         certain=True,
         text="the weight is a slice, and is read as if it were contiguous (macOS 15 "
         "and later)",
+        source=f"{_ISSUE}192212",
+    ),
+    Kernel(
+        ("convolution", "convolution_overrideable"),
+        _FIRST,
+        (2, 13),
+        _weight_expanded,
+        certain=False,
+        text="the weight is expanded, and one that is a slice is read as if it were "
+        "contiguous",
         source=f"{_ISSUE}192212",
     ),
     Kernel(

@@ -375,6 +375,8 @@ torch.load("layer.pt", map_location=device, weights_only=False)(x)
 x @ torch.load("state.pt", map_location=device)["weight"]
 torch.load("state.pt", map_location="cpu")["weight"].numpy()
 torch.jit.load("script.pt", map_location=device)(x)
+x * torch.ones(4).type_as(x)
+torch.func.vmap(lambda row: layer(row))(x)
 lstm = torch.nn.LSTM(4, 4, batch_first=True).to(device)
 padded = torch.ones(2, 3, 4).to(device)
 packed = pack_padded_sequence(

@@ -133,6 +133,11 @@ UNSURE = {
         form("mm", tensor((8, 4), (1, 8)), tensor((4, 2))),
         "193487",
     ),
+    "weight expanded": (
+        "2.13.0",
+        form("convolution", PACKED, tensor((1, 4, 1, 1), (0, 0, 0, 0))),
+        "192212",
+    ),
     "long products": (
         "2.15.0",
         form("bmm", tensor((1, 16, 32767)), tensor((1, 32767, 16))),
