@@ -129,13 +129,15 @@ def nothing_to_compare(done: Assembled) -> PackRefusedError:
 def last_line(run: FinishedRun) -> str:
     """Return the last words of a run on stderr, without what looks like a secret.
 
-    A launcher of several processes closes with a ruler; then the first error that a
-    process ended with is told.
+    A launcher of several processes closes with a ruler, and some errors of torch with a
+    long list; then the first error that a process ended with is told.
     """
     lines = run.launched.session.stderr.read_text(errors="replace").split("\n")
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    if last and not any(letter.isalnum() for letter in last):
-        events = events_of(read_events(run.launched.session.events), Error)
-        first = min((event for _, event in events), key=lambda e: e.t_ns, default=None)
-        last = f"{first.type}: {first.message}" if first is not None else last
+    events = events_of(read_events(run.launched.session.events), Error)
+    first = min((event for _, event in events), key=lambda e: e.t_ns, default=None)
+    if first is not None and last:
+        is_ruler = not any(letter.isalnum() for letter in last)
+        is_list = last in "\n".join(first.message.split("\n")[1:])
+        last = f"{first.type}: {first.message}" if is_ruler or is_list else last
     return redacted(last.split("\n")[0][:400] or "no message")

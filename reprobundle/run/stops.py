@@ -12,7 +12,7 @@ from typing import Literal
 
 from reprobundle.format.record import ErrorReport
 
-StopReason = Literal["", "operator", "memory", "dtype", "cuda_required"]
+StopReason = Literal["", "operator", "memory", "dtype", "cuda_required", "platform"]
 
 MOST_DETAIL = 300
 # aten/src/ATen/mps/MPSFallback.mm: 1.x said "current", later ones "currently".
@@ -53,6 +53,15 @@ _CUDA = re.compile(
     r"|CUDA_HOME environment variable is not set"
     r"|has no counterpart on \w+: the run cannot be mapped from CUDA"
 )
+# What a torch without MPS answers a script that names it, in c10/core/Allocator.cpp,
+# ATen/detail/MPSHooksInterface.h, torch/csrc/Storage.cpp and the dispatcher. One that
+# was built with MPS has a fallback for every operator, and never says the first.
+_MPS = re.compile(
+    r"with arguments from the 'MPS' backend"
+    r"|PyTorch is not linked with support for mps devices"
+    r"|Cannot execute \w+\(\) without MPS backend"
+    r"|Storage device not recognized: mps"
+)
 
 
 def stop_of(error: ErrorReport) -> tuple[StopReason, str]:
@@ -77,6 +86,9 @@ def stop_of(error: ErrorReport) -> tuple[StopReason, str]:
         return "memory", f"{_one_line(message)}{place}"
     if _CUDA.search(message):
         return "cuda_required", f"{_one_line(message)}{place}"
+    if _MPS.search(message):
+        said = _one_line(message).partition(". ")[0]
+        return "platform", f"the script names MPS, which is not here: {said}{place}"
     return "", ""
 
 

@@ -49,6 +49,8 @@ def _way_on(replay: Record) -> str:
     names_cuda = replay.outcome.stop == "cuda_required" and replay.outcome.error
     if names_cuda and not replay.devices.mapping:
         return "replay it with --map-device cuda=cpu or cuda=mps, or on CUDA"
+    if replay.outcome.stop == "platform" and replay.outcome.error:
+        return "replay it on a Mac, or have the command take its device from {device}"
     return ""
 
 

@@ -60,7 +60,9 @@ def check_fallback(
     seen = _seen(record, traced)
     stated = "seen" in (record.devices.fallback, traced.devices.fallback)
     # A record that lists a fallback is not believed when it says that there is none.
-    if stated or seen.fallbacks or seen.lacking or seen.refused:
+    # Where no MPS is, it refuses whatever a script names it for.
+    refused = can_fall_back and seen.refused
+    if stated or seen.fallbacks or seen.lacking or refused:
         yield _mixed(seen, traced, record, policy, used)
     elif can_fall_back:
         yield _clean(seen, record, traced, used)

@@ -77,6 +77,31 @@ def test_another_error_is_no_stop_reason(message):
 @pytest.mark.parametrize(
     "message",
     [
+        (
+            "Could not run 'aten::empty.memory_format' with arguments from the 'MPS' "
+            "backend. This could be because the operator doesn't exist for this backend"
+        ),
+        "PyTorch is not linked with support for mps devices",
+        "Cannot execute deviceSynchronize() without MPS backend.",
+        "torch.UntypedStorage(): Storage device not recognized: mps",
+    ],
+)
+def test_mps_that_is_not_there_is_a_matter_of_the_platform(message):
+    stop, detail = stop_of(error(message))
+    assert stop == "platform"
+    assert detail.startswith("the script names MPS, which is not here: ")
+    assert "This could be" not in detail
+    assert "train.py:7" in detail
+
+
+def test_a_sparse_kernel_that_mps_lacks_is_no_matter_of_the_platform():
+    text = "Could not run 'aten::x' with arguments from the 'SparseMPS' backend."
+    assert stop_of(error(text)) == ("", "")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
         "Torch not compiled with CUDA enabled",
         "Found no NVIDIA driver on your system. Please check that you have one",
         "The NVIDIA driver on your system is too old (found version 12080).",

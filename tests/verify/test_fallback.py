@@ -221,6 +221,13 @@ def test_a_census_of_a_part_shows_no_absence(bench):
     assert gap.reason.endswith(f"the census is not whole: {cut}")
 
 
+def test_what_a_machine_without_mps_refuses_is_no_fallback(bench):
+    caught = used("aten.ones.default", refused=1)
+    report = judged(bench, on("cpu", "none-possible", operators=(caught,)))
+    assert found(report, "cpu-fallback", "pass")
+    assert not found(report, "cpu-fallback", "warn")
+
+
 def test_an_operator_that_was_refused_only_sometimes_is_doubted_as_well(bench):
     often = used("aten.mode.default", count=4, steps=4, refused=1)
     report = judged(bench, alone(), on("mps", operators=(often,)))

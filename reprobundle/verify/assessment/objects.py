@@ -58,7 +58,8 @@ def environment_built(case: Case, stated: Stated) -> Point:
     """
     for run in case.main:
         device = run.record.devices.requested
-        has_no_device = run.fact(f"torch.{device}.missing").value is not None
+        ran = run.record.outcome.error is not None
+        has_no_device = ran or run.fact(f"torch.{device}.missing").value is not None
         if run.record.outcome.stop == "platform" and not has_no_device:
             detail = run.record.outcome.stop_detail
             where = Evidence(source=f"{run.name}/record.json: outcome", says=detail)
