@@ -536,4 +536,33 @@ CORPUS = (
     Snippet(
         "one process", "a.slurm", "# nodes, gpus and partition: none\npython a.py\n"
     ),
+    Snippet(
+        "a flag that is set",
+        "a.py",
+        T + "USE_CUDA = True\nif USE_CUDA:\n    torch.ones(1).cuda()\n",
+        (4,),
+    ),
+    Snippet(
+        "a flag that a missing package takes back",
+        "a.py",
+        "HAS_FLASH = True\ntry:\n    import flash_attn\nexcept ImportError:\n"
+        "    HAS_FLASH = False\nif HAS_FLASH:\n    from flash_attn import a\n",
+    ),
+    Snippet(
+        "too few",
+        "a.py",
+        T + "if torch.cuda.device_count() < 1:\n    raise RuntimeError('no GPU')\n",
+        (2,),
+    ),
+    Snippet(
+        "one is not several",
+        "a.py",
+        T + "if torch.cuda.device_count() == 1:\n    raise RuntimeError('one')\n",
+    ),
+    Snippet(
+        "started launcher",
+        "a.py",
+        "import subprocess\nsubprocess.run(['torchrun', 'a.py'])\n",
+        (2,),
+    ),
 )

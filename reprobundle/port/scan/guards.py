@@ -108,7 +108,22 @@ def _compared(test: ast.Compare, flags: frozenset[str]) -> bool | None:
         return chosen
     if isinstance(operator, (ast.Gt, ast.GtE, ast.NotEq)):
         return needs_cuda(test.left, flags)
+    if _holds_at_none(operator, right) and "device_count" in left:
+        found = needs_cuda(test.left, flags)
+        return None if found is None else not found
     return None
+
+
+def _holds_at_none(operator: ast.cmpop, right: ast.expr) -> bool:
+    """Tell whether a comparison holds for no GPU: ``== 0``, ``< 2``."""
+    number = right.value if isinstance(right, ast.Constant) else None
+    if not isinstance(number, int):
+        return False
+    return (
+        (isinstance(operator, ast.Eq) and number == 0)
+        or (isinstance(operator, ast.Lt) and number > 0)
+        or isinstance(operator, ast.LtE)
+    )
 
 
 def _asks_launcher(node: ast.expr) -> bool:

@@ -104,7 +104,7 @@ class _Walk(PythonFindings, ast.NodeVisitor):
         del self._guards[len(self._guards) - pushed :]
 
     def _branch(self, test: ast.expr, body: object, other: object) -> None:
-        answer = needs_cuda(test, self._flags)
+        answer = self._ask(test)
         self.visit(test)
         words = f"if {ast.unparse(test)}"
         opposite = needs_cuda(without(test), self._flags)
@@ -114,6 +114,12 @@ class _Walk(PythonFindings, ast.NodeVisitor):
                     self._part(part)
             else:
                 self._part(part)
+
+    def _ask(self, test: ast.expr) -> bool | None:
+        """Return what a condition says of CUDA; a name that is set says nothing."""
+        if isinstance(test, ast.Name) and test.id in self._set:
+            return None
+        return needs_cuda(test, self._flags)
 
     def _part(self, part: object) -> None:
         if isinstance(part, list):
@@ -139,7 +145,7 @@ class _Walk(PythonFindings, ast.NodeVisitor):
             because = "stands where nothing else was said"
             self._device(rest.pop(), "setting", because)
         self.visit(first)
-        answer = needs_cuda(first, self._flags)
+        answer = self._ask(first)
         is_guard = answer is isinstance(node.op, ast.And) and answer is not None
         for value in rest:
             if is_guard:
@@ -262,6 +268,9 @@ class _Walk(PythonFindings, ast.NodeVisitor):
         self._flags = self._flags - set(targets)
         if answer is True:
             self._flags |= set(targets)
+        self._set = self._set - set(targets)
+        if is_true(node.value) and not self._guards and not self._functions:
+            self._set |= set(targets)
         first, value = node.targets[0], node.value
         if (
             isinstance(first, ast.Tuple)

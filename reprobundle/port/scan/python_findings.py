@@ -33,6 +33,9 @@ _STARTS_COMMANDS = frozenset(
         "subprocess.run",
     }
 )
+_LAUNCHER = re.compile(
+    r"\s*(torchrun|mpirun|mpiexec|horovodrun|srun|deepspeed)(?![\w-])"
+)
 _NVIDIA_TOOL = re.compile(r"\s*(?:\S*/)?(nvidia-smi|nsys|ncu|nvprof|nvcc)(?![\w-])")
 
 
@@ -78,6 +81,8 @@ class PythonFindings:
         self._source = source
         self._names: dict[str, str] = {}
         self._flags: frozenset[str] = frozenset()
+        # Names that hold True for good, such as ``USE_CUDA = True``.
+        self._set: frozenset[str] = frozenset()
         # Names → whether what they were given last is CUDA's name.
         self._texts: dict[str, bool] = {}
         self._guards: list[str] = []
@@ -171,12 +176,24 @@ class PythonFindings:
             self._add(node.lineno, name or "import_module", entry)
 
     def _tool(self, node: ast.Call, dotted: str) -> None:
-        """Report a command of NVIDIA's that the program starts."""
+        """Report a command of NVIDIA's, or a launcher, that the program starts."""
         if dotted not in _STARTS_COMMANDS or not node.args:
             return
         command = node.args[0]
         if isinstance(command, (ast.List, ast.Tuple)) and command.elts:
             command = command.elts[0]
+        if launcher := _LAUNCHER.match(folded(command)):
+            self._put(
+                node.lineno,
+                level="distributed",
+                rule="launcher",
+                standing="blocker",
+                term=launcher[1],
+                because="starts one process for each GPU",
+                remedy="keep this job on Linux; give one-device runs a command of "
+                "their own",
+            )
+            return
         found = _NVIDIA_TOOL.match(folded(command))
         if found is None:
             return
