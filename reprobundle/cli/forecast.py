@@ -107,10 +107,7 @@ def forecast(
             return EXIT_BAD_CALL
         options = ForecastOptions(
             torch=torch,
-            # A Mac of 16 GB has 16 GiB.
-            memory_bytes=size_bytes(re.sub("(?<=[kmgt])b$", "ib", memory.lower()))
-            if memory
-            else None,
+            memory_bytes=_of_mac(memory) if memory else None,
             dry=dry,
             strict=strict,
             against=against,
@@ -141,6 +138,18 @@ def _typed(command: tuple[str, ...]) -> Subject:
     from reprobundle.port.forecast.subject import typed
 
     return typed(command, Path.cwd(), os.environ)
+
+
+def _of_mac(text: str) -> int:
+    """Return a Mac's memory: one of 16 GB has 16 GiB.
+
+    Raises:
+        BadParameter: It is no size, or none at all.
+    """
+    size = size_bytes(re.sub("(?<=[kmgt])b$", "ib", text.lower()))
+    if size == 0:
+        raise click.BadParameter(f"{text!r} is no memory: write it like 16GB")
+    return size
 
 
 def _of_bundle(

@@ -184,7 +184,10 @@ def _verdict(report: ForecastReport, screen: Screen) -> list[Line]:
     if report.exit_status:
         said = "NOT WHOLE: nothing that was seen blocks, but not everything was seen"
         return paragraph(screen, "FORECAST", said, style="strong warn")
-    said = "NOTHING FOUND THAT BLOCKS; only a run on a Mac shows more"
+    likely = sum(o.kind == "wrong" and not is_wrong(o) for o in report.kernels)
+    besides = f", but {text.plural(likely, 'operator')} in a form that is likely wrong"
+    said = f"NOTHING FOUND THAT BLOCKS{besides * bool(likely)}; only a run on a Mac "
+    said += "shows more"
     return paragraph(screen, "FORECAST", said, style="strong")
 
 

@@ -79,6 +79,18 @@ def test_the_losses_are_those_of_a_run_that_nobody_watches(plain, tmp_path):
     assert plain.printed.count("\n") == 8
 
 
+def test_a_form_that_is_likely_wrong_is_in_the_last_line(plain):
+    said = "NOTHING FOUND THAT BLOCKS"
+    for version, besides in (("2.13", True), ("2.15", False)):
+        report = judge(plain.processes, (), torch=version)
+        (line,) = [
+            words
+            for words in render_forecast(report).split("FORECAST ")
+            if said in words
+        ]
+        assert ("in a form that is likely wrong" in " ".join(line.split())) is besides
+
+
 @pytest.mark.parametrize("version", table_versions())
 def test_no_operator_of_a_plain_program_is_called_missing(plain, version):
     report = judge(plain.processes, (), torch=version)
@@ -563,6 +575,7 @@ def test_a_bundle_that_cannot_be_read_is_one_line(arguments, status, words, caps
         (["--", "python", "-c", "x = 1"], 20, "no torch"),
         (["--torch", "1.0", "--", "python", "-c", "x = 1"], 20, "2.9 to 2.15"),
         (["--", "no-such-program"], 20, "cannot be started"),
+        (["--memory", "0GB", "--", "python", "-c", "x = 1"], 20, "is no memory"),
     ],
 )
 def test_what_cannot_be_forecast_is_one_line(
