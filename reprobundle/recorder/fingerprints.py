@@ -13,6 +13,7 @@ from _thread import get_ident
 
 from .evidence import Observer
 from .jsontext import encode
+from .transforms import unwrapped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -187,6 +188,7 @@ class Fingerprints(Observer):
 
     def _tensors(self, value: Any) -> Iterator[Any]:
         if isinstance(value, self._torch.Tensor):
+            value = unwrapped(self._torch, value)
             if value.layout == self._torch.strided and value.device.type != "meta":
                 yield value
         elif isinstance(value, (list, tuple)):

@@ -15,6 +15,7 @@ import sys
 from .asked_device import AskedInSource
 from .callers import is_ours
 from .replace import replace
+from .transforms import unwrapped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ class Steered:
         if tensor.layout != self._torch.strided:
             self._known[tensor] = True
             return
-        storage = tensor.untyped_storage()
+        storage = unwrapped(self._torch, tensor).untyped_storage()
         key = storage._cdata
         memory = self._memory
         memory[key] = weakref.ref(storage, lambda _: memory.pop(key, None))
@@ -146,7 +147,7 @@ class Steered:
     def _key(self, tensor: Any) -> int:
         if tensor.layout != self._torch.strided:
             return id(tensor)
-        key: int = tensor.untyped_storage()._cdata
+        key: int = unwrapped(self._torch, tensor).untyped_storage()._cdata
         return key
 
     def _watch_new(self, original: Function) -> Function:

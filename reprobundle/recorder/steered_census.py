@@ -13,6 +13,7 @@ import threading
 from .callers import caller
 from .evidence import Observer
 from .steered import unseen_graphs
+from .transforms import unwrapped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class SteeredCensus(Observer):
 
         if tensor.layout != self._torch.strided:
             return
-        storage = tensor.untyped_storage()
+        storage = unwrapped(self._torch, tensor).untyped_storage()
         key = storage._cdata
         with self._lock:
             if key in self._memory:

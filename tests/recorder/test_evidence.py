@@ -132,6 +132,22 @@ def test_an_observer_that_fails_is_reported_and_stops_nobody(traced):
     assert traced[0].troubles() == ["evidence: broken: RuntimeError: a fault of ours"]
 
 
+def test_transforms_of_functions_are_no_trouble(launch):
+    source = (
+        "import torch\n"
+        "model = torch.nn.Linear(3, 1)\n"
+        "weights = dict(model.named_parameters())\n"
+        "def loss(weights, x):\n"
+        "    out = torch.func.functional_call(model, weights, (x,))\n"
+        "    return out.to('cpu').square().sum()\n"
+        "each = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))\n"
+        "print(each(weights, torch.ones(4, 3))['weight'].shape)\n"
+    )
+    run = launch(["python", "t.py"], {"t.py": source}, traced=True)
+    assert run.stdout == "torch.Size([4, 1, 3])\n"
+    assert run.troubles() == []
+
+
 def test_a_run_that_is_not_traced_observes_nothing(launch, tmp_path):
     files = {"train.py": TRAIN, "observers.py": OBSERVERS}
     run = launch(["python", "train.py"], files, variables={"HEARD": str(tmp_path)})
