@@ -357,12 +357,9 @@ print(torch.linalg.pinv(torch.ones(3, 2).to(device)))
 """
 
 
-@pytest.mark.parametrize("device", ["{device}", "mps"])
-def test_compiled_code_is_seen_and_what_torch_does_for_mps_is_no_float64(
-    device, tmp_path
-):
+def test_compiled_code_is_seen_and_what_torch_does_for_mps_is_no_float64(tmp_path):
     (tmp_path / "a.py").write_text(MIXED)
-    argv = ("python", "a.py", device)
+    argv = ("python", "a.py", "{device}")
     report = forecast(typed(argv, tmp_path, variables()), ForecastOptions(torch="2.14"))
     assert report.float64 == ()
     assert [o for o in report.crossings if o.kind == "mixed-devices"] == []
@@ -422,28 +419,19 @@ torch.nn.AdaptiveMaxPool1d(5)(x[0])
 """
 
 
-@pytest.mark.parametrize(
-    ("version", "certainty", "status"),
-    [("2.13", "certain", 10), ("2.15", "likely", 11)],
-)
-def test_an_adaptive_pool_that_does_not_divide_evenly_is_refused(
-    version, certainty, status, tmp_path
-):
+def test_an_adaptive_pool_that_does_not_divide_evenly_is_refused(tmp_path):
     (tmp_path / "a.py").write_text(POOLED)
     argv = ("python", "a.py", "{device}")
-    report = forecast(
-        typed(argv, tmp_path, variables()), ForecastOptions(torch=version)
-    )
-    (found,) = report.kernels
-    assert (found.kind, found.certainty) == ("refused", certainty)
-    assert (found.operator, found.where) == (
-        "aten.adaptive_max_pool2d.default",
-        "a.py:6",
-    )
-    assert report.exit_status == status
-    shown = " ".join(render_forecast(report).split())
-    assert f"{certainty}, RAISES on MPS: adaptive_max_pool2d at a.py:6" in shown
-    assert ("1 operator in a form that MPS refuses" in shown) == (status == 10)
+    seen = watch(typed(argv, tmp_path, variables()))
+    for version, certainty, status in (("2.13", "certain", 10), ("2.15", "likely", 11)):
+        report = judge(seen.processes, argv, torch=version)
+        (found,) = report.kernels
+        assert (found.kind, found.certainty) == ("refused", certainty)
+        assert found.operator == "aten.adaptive_max_pool2d.default"
+        assert report.exit_status == status
+        shown = " ".join(render_forecast(report).split())
+        assert f"{certainty}, RAISES on MPS: adaptive_max_pool2d at " in shown
+        assert ("1 operator in a form that MPS refuses" in shown) == (status == 10)
 
 
 def test_a_mac_of_any_size_is_named_as_it_was_asked_for(faulty):
