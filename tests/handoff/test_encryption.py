@@ -71,7 +71,7 @@ def test_gpg_brings_the_very_bundle_there(gpg_key, tmp_path, monkeypatch):
 def test_gpg_names_a_recipient_that_it_does_not_know(gpg_key, tmp_path, monkeypatch):
     monkeypatch.setenv("GNUPGHOME", gpg_key)
     encryption = Encryption.of(wish("nobody@lab.example"))
-    with pytest.raises(EnvironmentUnusableError, match="nobody@lab.*: skipped"):
+    with pytest.raises(EnvironmentUnusableError, match=r"nobody@lab.*: skipped"):
         travelled(encryption, tmp_path)
     assert not list(tmp_path.rglob("*.gpg"))
 
